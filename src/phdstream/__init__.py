@@ -1,0 +1,32 @@
+"""phdstream: live location data as a synthetic stream, with differential privacy over the whole stream."""
+
+from phdstream import counters
+from phdstream.counting import SelectiveCounting
+from phdstream.domains import Box, Cube, Domain
+from phdstream.durable import DurableStream, durable
+from phdstream.privacy import Event, ExactNoise, Record, Simulation, User
+from phdstream.privtree import PrivTree
+from phdstream.release import Changes, Counts, Release
+from phdstream.stream import PHDStream
+from phdstream.version import __version__
+
+__all__ = [
+    "Box",
+    "Changes",
+    "Counts",
+    "Cube",
+    "Domain",
+    "DurableStream",
+    "Event",
+    "ExactNoise",
+    "PHDStream",
+    "PrivTree",
+    "Record",
+    "Release",
+    "SelectiveCounting",
+    "Simulation",
+    "User",
+    "__version__",
+    "counters",
+    "durable",
+]

@@ -1,0 +1,86 @@
+"""Names for the array types that pass between rooms, and the reading of points from what users hold."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from phdstream.errors import InputError
+
+__all__ = ["Bools", "Floats", "Ints", "points_array", "users_array"]
+
+Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+Bools: TypeAlias = NDArray[np.bool_]
+
+
+def points_array(points: Any, dimension: int) -> Floats:
+    """Return points as an array (n, dimension) of floats.
+
+    Takes anything NumPy reads as numbers, a pandas or Polars frame or Arrow table of coordinate
+    columns in order, a GeoSeries of points, or None for no points.
+
+    >>> points_array([(0.5, 0.25)], 2)
+    array([[0.5 , 0.25]])
+    >>> points_array(None, 3).shape
+    (0, 3)
+    """
+    if points is None:
+        return np.empty((0, dimension))
+    if hasattr(points, "get_coordinates"):  # a GeoSeries or GeoDataFrame
+        points = points.get_coordinates().to_numpy()
+    elif isinstance(points, pa.Table | pa.RecordBatch):
+        points = [column.to_numpy(zero_copy_only=False) for column in _arrow_columns(points)]
+        points = np.column_stack(points) if points else np.empty((0, 0))
+    elif hasattr(points, "to_numpy"):
+        points = points.to_numpy()
+    return _checked(points, dimension)
+
+
+def _arrow_columns(table: pa.Table | pa.RecordBatch) -> list[pa.Array]:
+    return [c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c for c in table.columns]
+
+
+def _checked(points: Any, dimension: int) -> Floats:
+    try:
+        array: Floats = np.asarray(points, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"points must be numbers, an array of shape (n, {dimension}); what came could not be read as numbers."
+        ) from None
+    if array.size == 0:
+        return np.empty((0, dimension))
+    if array.ndim != 2 or array.shape[1] != dimension:
+        raise InputError(
+            f"points must have shape (n, {dimension}), one column a coordinate of the domain; "
+            f"what came has {array.ndim} dimension(s)"
+            + (f" and {array.shape[1]} column(s)." if array.ndim == 2 else ".")
+        )
+    return array
+
+
+def users_array(users: Any, events: int, what: str) -> NDArray[Any]:
+    """Return one user per event, as integers or text; refuse anything else.
+
+    >>> users_array(["ann", "bob"], 2, "inserts")
+    array(['ann', 'bob'], dtype='<U3')
+    """
+    if users is None:
+        if events:
+            raise InputError(f"the unit is User(...), so each of the {what} needs a user: pass one per event.")
+        return np.empty(0, dtype=np.int64)
+    if isinstance(users, pa.Array | pa.ChunkedArray):
+        users = users.to_numpy() if isinstance(users, pa.ChunkedArray) else users.to_numpy(zero_copy_only=False)
+    array = np.asarray(users)
+    if array.dtype == object:
+        if any(user is None for user in array.tolist()):
+            raise InputError("every event needs a user; at least one came without: drop such events first.")
+        array = np.asarray(array.tolist())
+    if array.ndim != 1 or array.shape[0] != events:
+        raise InputError(f"users must be one-dimensional, with one entry for each of the {what}.")
+    if array.size and array.dtype.kind not in "iuUS":
+        raise InputError(f"users must be integers or text, not {array.dtype}.")
+    return array

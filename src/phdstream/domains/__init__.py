@@ -1,0 +1,31 @@
+"""Where things are: domains as hierarchical 64-bit codes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phdstream.domains.base import Domain, divide_among_children
+from phdstream.domains.box import Box
+from phdstream.domains.codes import ROOT, hash_uniform
+from phdstream.domains.cube import Cube
+from phdstream.errors import InputError, did_you_mean
+
+__all__ = ["ROOT", "Box", "Cube", "Domain", "divide_among_children", "domain_from_dict", "hash_uniform"]
+
+_KINDS: dict[str, type[Domain]] = {"box": Box, "cube": Cube}
+
+
+def domain_from_dict(spec: dict[str, Any]) -> Domain:
+    """Return the domain that `Domain.to_dict` described, or that a configuration file names.
+
+    >>> domain_from_dict({"type": "box", "bounds": [[0, 1]], "depth": 4})
+    Box([(0.0, 1.0)], fanout=2, depth=4)
+    """
+    fields = dict(spec)
+    kind = fields.pop("type", None)
+    if kind not in _KINDS:
+        raise InputError(f"unknown type of domain {kind!r}: {did_you_mean(str(kind), _KINDS)}")
+    try:
+        return _KINDS[kind](**fields)
+    except TypeError as error:
+        raise InputError(f"domain of type '{kind}': {error}.") from None

@@ -1,0 +1,146 @@
+"""What every domain can do: name the nodes of its tree, and say where they are and how large."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phdstream.arrays import Bools, Floats, Ints
+from phdstream.domains.codes import MAX_BITS, ROOT, hash_uniform
+from phdstream.errors import InputError
+
+__all__ = ["Domain", "divide_among_children"]
+
+
+class Domain(ABC):
+    """A place Ω with a fixed tree of nested parts, each named by a 64-bit node (see `phdstream.domains.codes`).
+
+    The tree is public and fixed before any data is seen. All methods work on whole arrays.
+    """
+
+    dimension: int
+    fanout: int
+    depth: int
+    bits: int
+    names: tuple[str, ...]
+
+    @abstractmethod
+    def encode(self, points: Floats) -> tuple[Ints, Bools]:
+        """Return each point's code, and whether it lies in the domain (the code of one outside means nothing)."""
+
+    @abstractmethod
+    def bounds(self, nodes: Ints) -> Floats:
+        """Return the bounding boxes of nodes, (n, 2d): all minima, then all maxima."""
+
+    @abstractmethod
+    def measure(self, nodes: Ints) -> Floats:
+        """Return the size of each node: volume, or number of atoms."""
+
+    @abstractmethod
+    def overlap(self, nodes: Ints, rectangles: Floats) -> Floats:
+        """Return, for each rectangle (rows) and node (columns), the share of the node's measure inside it."""
+
+    @abstractmethod
+    def place(self, codes: Ints, index: Ints, key: int) -> Floats:
+        """Return one point, uniform in the finest cell of each code; ``index`` tells points of one cell apart."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return the domain as plain data, for state and manifest."""
+
+    def levels(self, nodes: Ints) -> Ints:
+        """Return the depth of each node in the tree; the root has level 0."""
+        first_of_level = np.int64(ROOT) << np.arange(0, self.depth * self.bits + 1, self.bits)
+        return np.searchsorted(first_of_level, nodes, side="right").astype(np.int64) - 1
+
+    def code_range(self, nodes: Ints) -> tuple[Ints, Ints]:
+        """Return the first code of each node and the first one past it."""
+        levels = self.levels(nodes)
+        prefixes = nodes - (np.int64(ROOT) << (levels * self.bits))
+        rest = (self.depth - levels) * self.bits
+        return prefixes << rest, (prefixes + 1) << rest
+
+    def children(self, nodes: Ints) -> tuple[Ints, Ints, Floats]:
+        """Return the children of nodes, the position of each one's parent, and its share of the parent's measure."""
+        family = np.arange(self.fanout)
+        children = ((nodes << self.bits)[:, None] | family).ravel()
+        parents = np.repeat(np.arange(nodes.size), self.fanout)
+        return children, parents, np.full(children.size, 1 / self.fanout)
+
+    def sample(self, nodes: Ints, counts: Ints, key: int) -> Floats:
+        """Return ``counts[i]`` points spread evenly over ``nodes[i]``, always the same ones for the same key.
+
+        Points are dealt down the tree: each node hands its points to its children by measure, up to a random
+        rounding that belongs to the node and never changes. So asking for more points of a node adds some and
+        keeps most, and a node's points are mostly those of its children.
+        """
+        codes, index = _repeat(*self._deal_to_cells(nodes, counts, key))
+        return self.place(codes, index, key)
+
+    def _deal_to_cells(self, nodes: Ints, counts: Ints, key: int) -> tuple[Ints, Ints]:
+        """Return the codes of the finest cells that get points, in order, and how many."""
+        levels = self.levels(nodes)
+        here, number = nodes[levels == 0], counts[levels == 0]
+        for level in range(1, self.depth + 1):
+            here, number = here[number > 0], number[number > 0]
+            children, parent, share = self.children(here)
+            number = divide_among_children(number, parent, share, hash_uniform(key, here))
+            here = np.concatenate([children, nodes[levels == level]])
+            number = np.concatenate([number, counts[levels == level]])
+        codes = self.code_range(here)[0]
+        order = np.argsort(codes, kind="stable")
+        return codes[order], number[order]
+
+
+def divide_among_children(counts: Ints, parent: Ints, share: Floats, offset: Floats) -> Ints:
+    """Divide whole counts among children without bias, so that each family adds up to its parent's count.
+
+    Child i of a family with cumulative shares ``c_0 = 0, c_1, ..., c_k = 1`` gets
+    ``floor(n·c_{i+1} + u) - floor(n·c_i + u)``; with u uniform in [0, 1) the expectation is ``n`` times its share.
+    Children of one parent stand together, in order.
+
+    >>> parent, share = np.array([0, 0, 1, 1]), np.array([0.5, 0.5, 0.25, 0.75])
+    >>> divide_among_children(np.array([3, 4]), parent, share, np.array([0.6, 0.0])).tolist()
+    [2, 1, 1, 3]
+    """
+    if parent.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    running = np.cumsum(share)
+    first = np.r_[True, parent[1:] != parent[:-1]]
+    before_family = np.repeat((running - share)[first], np.diff(np.r_[np.flatnonzero(first), parent.size]))
+    upper = np.clip(running - before_family, 0, 1)
+    upper[np.r_[first[1:], True]] = 1.0
+    lower = np.where(first, 0.0, np.r_[0.0, upper[:-1]])
+    number, u = counts[parent], offset[parent]
+    dealt = np.floor(number * upper + u) - np.floor(number * lower + u)
+    return dealt.astype(np.int64)
+
+
+def _repeat(codes: Ints, counts: Ints) -> tuple[Ints, Ints]:
+    """Repeat each code ``counts`` times, and number the copies 0, 1, 2, ..."""
+    ends = np.cumsum(counts)
+    index = np.arange(ends[-1] if ends.size else 0) - np.repeat(ends - counts, counts)
+    return np.repeat(codes, counts), index
+
+
+def check_depth(depth: int | None, default: int, limit: int) -> int:
+    """Return the depth to use, or say why the one given cannot be."""
+    if depth is None:
+        return default
+    if not isinstance(depth, int | np.integer) or isinstance(depth, bool) or not 1 <= depth <= limit:
+        raise InputError(
+            f"depth must be a whole number from 1 to {limit} here (codes have at most {MAX_BITS} bits), not {depth!r}."
+        )
+    return int(depth)
+
+
+def check_names(names: Sequence[str] | None, dimension: int) -> tuple[str, ...]:
+    """Return the names of the coordinates: those given, or x, y, z, or x0, x1, ..."""
+    if names is None:
+        return tuple("xyz"[:dimension]) if dimension <= 3 else tuple(f"x{i}" for i in range(dimension))
+    if len(names) != dimension or len(set(names)) != dimension or not all(isinstance(n, str) and n for n in names):
+        raise InputError(f"names must be {dimension} different, non-empty words, one for each coordinate.")
+    return tuple(names)

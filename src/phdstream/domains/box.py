@@ -1,0 +1,150 @@
+"""`Box`: an axis-parallel box in any dimension, halved again and again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phdstream.arrays import Bools, Floats, Ints
+from phdstream.domains.base import Domain, check_depth, check_names
+from phdstream.domains.codes import MAX_BITS, ROOT, compress_bits, hash_uniform, spread_bits
+from phdstream.errors import InputError
+
+__all__ = ["Box"]
+
+_HALVINGS_BY_DEFAULT = 10
+"""Halvings per coordinate unless told otherwise: a 1024 x 1024 grid in the plane."""
+
+
+class Box(Domain):
+    """The points between given bounds, split in halves.
+
+    With ``fanout=2`` each level halves one coordinate, in turn; with ``2**d`` it halves all d at once; any power of
+    two works. A point on a dividing line belongs to the upper part; the outer upper bound belongs to the box.
+
+    >>> city = Box([(-74.3, -73.7), (40.5, 41.0)], names=("lon", "lat"))
+    >>> codes, inside = city.encode(np.array([[-74.0, 40.7], [0.0, 0.0]]))
+    >>> inside.tolist()
+    [True, False]
+    >>> Box([(0, 1), (0, 1)], fanout=4, depth=8)
+    Box([(0.0, 1.0), (0.0, 1.0)], fanout=4, depth=8)
+    """
+
+    def __init__(
+        self,
+        bounds: Sequence[Sequence[float]],
+        *,
+        fanout: int = 2,
+        depth: int | None = None,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        self._low, self._high = _check_bounds(bounds)
+        self.dimension = self._low.size
+        self.names = check_names(names, self.dimension)
+        self.fanout, self.bits = fanout, _check_fanout(fanout)
+        limit = MAX_BITS // self.bits
+        self.depth = check_depth(depth, min(limit, max(1, _HALVINGS_BY_DEFAULT * self.dimension // self.bits)), limit)
+        total = self.depth * self.bits
+        self._halvings = [len(range(axis, total, self.dimension)) for axis in range(self.dimension)]
+        self._step = (self._high - self._low) / 2.0 ** np.array(self._halvings)
+
+    def encode(self, points: Floats) -> tuple[Ints, Bools]:
+        """Return each point's code and whether it is in the box; NaN and infinity are not."""
+        with np.errstate(invalid="ignore"):
+            inside: Bools = np.all((points >= self._low) & (points <= self._high), axis=1)
+        codes = np.zeros(points.shape[0], dtype=np.int64)
+        for axis, halvings in enumerate(self._halvings):
+            if halvings:
+                steps = self._steps_from_low(np.where(inside, points[:, axis], self._low[axis]), axis)
+                codes |= spread_bits(steps, halvings, self.dimension) << self._lowest_bit(axis)
+        return codes, inside
+
+    def _steps_from_low(self, x: Floats, axis: int) -> Ints:
+        """Return which slice holds x: exactly the one whose edges, as `bounds` gives them, enclose it."""
+        low, step, last = self._low[axis], self._step[axis], (1 << self._halvings[axis]) - 1
+        k: Ints = np.clip(((x - low) / step).astype(np.int64), 0, last)
+        k -= (x < low + k * step) & (k > 0)
+        k += (x >= low + (k + 1) * step) & (k < last)
+        return k
+
+    def _lowest_bit(self, axis: int) -> int:
+        return self.depth * self.bits - 1 - ((self._halvings[axis] - 1) * self.dimension + axis)
+
+    def bounds(self, nodes: Ints) -> Floats:
+        """Return the corners of nodes, (n, 2d): all minima, then all maxima."""
+        first, past = self.code_range(nodes)
+        corners = np.empty((nodes.size, 2 * self.dimension))
+        for axis in range(self.dimension):
+            corners[:, axis] = self._edge(self._slices(first, axis), axis)
+            corners[:, self.dimension + axis] = self._edge(self._slices(past - 1, axis) + 1, axis)
+        return corners
+
+    def _slices(self, codes: Ints, axis: int) -> Ints:
+        if not self._halvings[axis]:
+            return np.zeros_like(codes)
+        return compress_bits(codes >> self._lowest_bit(axis), self._halvings[axis], self.dimension)
+
+    def _edge(self, k: Ints, axis: int) -> Floats:
+        edge: Floats = self._low[axis] + k * self._step[axis]
+        return np.where(k == 1 << self._halvings[axis], self._high[axis], edge)
+
+    def measure(self, nodes: Ints) -> Floats:
+        """Return the volume of each node."""
+        volume: Floats = np.prod(self._high - self._low) * np.exp2(-self.bits * self.levels(nodes))
+        return volume
+
+    def overlap(self, nodes: Ints, rectangles: Floats) -> Floats:
+        """Return the share of each node's volume (columns) inside each rectangle (rows)."""
+        corners, d = self.bounds(nodes), self.dimension
+        share = np.ones((rectangles.shape[0], nodes.size))
+        for axis in range(d):
+            low, high = corners[:, axis], corners[:, d + axis]
+            inside = np.minimum(rectangles[:, d + axis, None], high) - np.maximum(rectangles[:, axis, None], low)
+            share *= np.clip(inside, 0, None) / (high - low)
+        return np.minimum(share, 1.0)
+
+    def place(self, codes: Ints, index: Ints, key: int) -> Floats:
+        """Return one point in the finest cell of each code."""
+        points = np.empty((codes.size, self.dimension))
+        for axis in range(self.dimension):
+            k = self._slices(codes, axis)
+            low, high = self._edge(k, axis), self._edge(k + 1, axis)
+            u = hash_uniform(key, codes, (index + ROOT) * self.dimension + axis)
+            points[:, axis] = np.minimum(low + u * (high - low), np.nextafter(high, low))
+        return points
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the box as plain data."""
+        return {
+            "type": "box",
+            "bounds": [[float(a), float(b)] for a, b in zip(self._low, self._high, strict=True)],
+            "fanout": self.fanout,
+            "depth": self.depth,
+            "names": list(self.names),
+        }
+
+    def __repr__(self) -> str:
+        pairs = [(float(a), float(b)) for a, b in zip(self._low, self._high, strict=True)]
+        return f"Box({pairs}, fanout={self.fanout}, depth={self.depth})"
+
+
+def _check_bounds(bounds: Sequence[Sequence[float]]) -> tuple[Floats, Floats]:
+    try:
+        array = np.asarray(bounds, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if array.ndim != 2 or array.shape[0] < 1 or array.shape[1] != 2:
+        raise InputError("bounds must be a (low, high) pair of numbers for each coordinate, such as [(0, 1), (0, 1)].")
+    low, high = array[:, 0], array[:, 1]
+    if not (np.isfinite(array).all() and (low < high).all() and np.isfinite(high - low).all()):
+        raise InputError("each (low, high) in bounds must be finite, with low below high.")
+    return low, high
+
+
+def _check_fanout(fanout: int) -> int:
+    if not isinstance(fanout, int | np.integer) or fanout < 2 or fanout & (fanout - 1) or fanout > 1 << 16:
+        raise InputError(f"fanout must be a power of two from 2 to 65536, not {fanout!r}.")
+    return int(math.log2(fanout))

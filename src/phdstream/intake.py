@@ -1,0 +1,102 @@
+"""The private side's front door: events are checked, placed on the tree, and bounded per user.
+
+Nothing here is published.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phdstream.arrays import Floats, Ints, points_array, users_array
+from phdstream.domains import Domain
+from phdstream.errors import InputError
+from phdstream.privacy import ContributionBound, Unit, User
+
+__all__ = ["Intake", "PrivateTally"]
+
+_LIVE_BITS = 16
+
+
+@dataclass
+class PrivateTally:
+    """How many events were not used as they came, for the operator's eyes only. **Private: do not publish.**
+
+    - ``outside``: not in the domain, NaN or infinite; counted nowhere;
+    - ``over_bound``: beyond what the unit of privacy lets one user contribute; counted nowhere;
+    - ``unmatched_deletes``: deletes where nothing was left to delete (at least so many); counted like any
+      other. They are not dropped: that would make one insert decide the fate of two events, which the promise
+      to an event does not cover.
+    """
+
+    outside: int = 0
+    over_bound: int = 0
+    unmatched_deletes: int = 0
+
+    def to_dict(self) -> dict[str, int]:
+        """The tally as plain data, for private state."""
+        return asdict(self)
+
+
+class Intake:
+    """Turns a tick's points into codes, dropping what may not be counted."""
+
+    def __init__(self, domain: Domain, unit: Unit, deletes: bool) -> None:
+        self.domain, self.unit, self.deletes = domain, unit, deletes
+        self.tally = PrivateTally()
+        limits = (unit.inserts, unit.deletes) if isinstance(unit, User) else (0, 0)
+        self._bounds = [ContributionBound(limit) for limit in limits]
+        self._live = np.zeros(1 << min(_LIVE_BITS, domain.depth * domain.bits), dtype=np.int64)
+
+    def admit(self, inserts: Any, deletes: Any, users: Any, delete_users: Any) -> tuple[Ints, Ints]:
+        """Return the codes of the inserts and deletes to count. Bad input is refused before anything changes."""
+        come, gone = (points_array(points, self.domain.dimension) for points in (inserts, deletes))
+        if len(gone) and not self.deletes:
+            raise InputError("this stream was declared without deletes (insert_only or window), but deletes came.")
+        whose = self._whose(users, len(come), "inserts"), self._whose(delete_users, len(gone), "deletes")
+        codes = self._codes(come, 0, whose[0]), self._codes(gone, 1, whose[1])
+        if self.deletes:
+            self._match(*codes)
+        return codes
+
+    def _whose(self, users: Any, events: int, what: str) -> NDArray[Any] | None:
+        if not isinstance(self.unit, User):
+            return None
+        names = users_array(users, events, what)
+        for bound in self._bounds:
+            bound.check(names)
+        return names
+
+    def _codes(self, points: Floats, kind: int, users: NDArray[Any] | None) -> Ints:
+        codes, inside = self.domain.encode(points)
+        self.tally.outside += int((~inside).sum())
+        codes = codes[inside]
+        if users is not None:
+            keep = self._bounds[kind].admit(users[inside])
+            self.tally.over_bound += int((~keep).sum())
+            codes = codes[keep]
+        return codes
+
+    def _match(self, inserts: Ints, deletes: Ints) -> None:
+        """Count deletes where nothing is left, in coarse cells: memory stays small, and the count is a lower bound."""
+        shift = max(0, self.domain.depth * self.domain.bits - _LIVE_BITS)
+        np.add.at(self._live, inserts >> shift, 1)
+        np.subtract.at(self._live, deletes >> shift, 1)
+        self.tally.unmatched_deletes -= int(np.minimum(self._live, 0).sum())
+        np.maximum(self._live, 0, out=self._live)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the private tables: users and what they have used, and the coarse live counts."""
+        arrays = {"live": self._live}
+        for name, bound in zip(("insert", "delete"), self._bounds, strict=True):
+            arrays |= {f"{name}_{key}": value for key, value in bound.to_arrays().items()}
+        return arrays
+
+    def restore(self, arrays: dict[str, NDArray[Any]], tally: dict[str, int]) -> None:
+        """Take the private tables back from `to_arrays`."""
+        self._live, self.tally = np.array(arrays["live"]), PrivateTally(**tally)
+        for name, bound in zip(("insert", "delete"), self._bounds, strict=True):
+            bound.restore({key: arrays[f"{name}_{key}"] for key in ("users", "used")})

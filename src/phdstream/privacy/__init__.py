@@ -1,0 +1,25 @@
+"""What is promised: units and budgets, exact calibration, noise, contribution bounds."""
+
+from phdstream.privacy.bounding import ContributionBound
+from phdstream.privacy.budget import Budget
+from phdstream.privacy.calibration import SplitRule, calibrate_split
+from phdstream.privacy.noise import ExactNoise, Noise, Simulation, noise_from_dict, noise_variance, scale_for
+from phdstream.privacy.units import Event, Record, Unit, User, unit_from_dict
+
+__all__ = [
+    "Budget",
+    "ContributionBound",
+    "Event",
+    "ExactNoise",
+    "Noise",
+    "Record",
+    "Simulation",
+    "SplitRule",
+    "Unit",
+    "User",
+    "calibrate_split",
+    "noise_from_dict",
+    "noise_variance",
+    "scale_for",
+    "unit_from_dict",
+]

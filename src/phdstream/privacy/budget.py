@@ -1,0 +1,80 @@
+"""How ε is spent: per insert on the tree and on counting, per delete on counting only."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from phdstream.errors import BudgetError
+from phdstream.privacy.units import Unit
+
+__all__ = ["Budget"]
+
+_LARGEST = 1e4
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A promise of ``epsilon`` to every ``unit``, divided between split decisions and counting.
+
+    An insert enters the split decisions of one tick (``tree``) and one counter (``count``); a delete enters
+    one counter only. With a unit of at most k inserts and m deletes,
+
+        k · (tree + count) + m · count <= epsilon.
+
+    ``tree_share`` is the part of an insert's budget that goes to the tree. When ``deletes`` is False (streams
+    declared insert-only, and windows, where records expire by post-processing) deletes do not exist.
+
+    >>> from phdstream.privacy.units import Event, Record, User
+    >>> Budget.solve(1.0, Event())
+    Budget(epsilon=1.0, tree=0.5, count=0.5)
+    >>> round(Budget.solve(1.0, Record()).count, 4)
+    0.3333
+    >>> Budget.solve(1.0, User(inserts=2), deletes=False)
+    Budget(epsilon=1.0, tree=0.25, count=0.25)
+    """
+
+    epsilon: float
+    tree: float
+    count: float
+
+    @classmethod
+    def solve(cls, epsilon: float, unit: Unit, *, deletes: bool = True, tree_share: float = 0.5) -> Budget:
+        """Return the largest per-event budgets that keep the promise."""
+        _check_epsilon(epsilon)
+        if not 0 < tree_share < 1:
+            raise BudgetError(f"tree_share must lie strictly between 0 and 1, not {tree_share!r}.")
+        share = Fraction(tree_share)
+        cost = max(k + (m * (1 - share) if deletes else 0) for k, m in unit.worst_cases())
+        per_insert = Fraction(epsilon) / Fraction(cost)
+        return cls(float(epsilon), _down(per_insert * share), _down(per_insert * (1 - share)))
+
+    def spent_by(self, inserts: int, deletes: int) -> Fraction:
+        """Return the exact loss of a unit with that many inserts and deletes."""
+        return inserts * (Fraction(self.tree) + Fraction(self.count)) + deletes * Fraction(self.count)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The budget as plain data."""
+        return {"epsilon": self.epsilon, "tree": self.tree, "count": self.count}
+
+
+def _check_epsilon(epsilon: float) -> None:
+    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float):
+        raise BudgetError(f"epsilon must be a number, not {epsilon!r}.")
+    if not 0 < epsilon < math.inf:
+        raise BudgetError(
+            f"epsilon must be a positive, finite number, not {epsilon!r}. Smaller is more private; "
+            "usual values lie between 0.1 and 2."
+        )
+    if epsilon > _LARGEST:
+        raise BudgetError(f"epsilon = {epsilon:g} promises nothing; the largest accepted value is {_LARGEST:g}.")
+
+
+def _down(value: Fraction) -> float:
+    """Return the largest float that is at most ``value``: rounding never spends more."""
+    rounded = float(value)
+    while Fraction(rounded) > value:
+        rounded = math.nextafter(rounded, 0)
+    return rounded

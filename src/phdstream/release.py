@@ -1,0 +1,234 @@
+"""`Release`: what comes out of a tick. Everything here is public and may be recomputed at will."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from phdstream.arrays import Floats, Ints
+from phdstream.domains import Domain
+from phdstream.errors import InputError
+from phdstream.tree import Estimate
+
+__all__ = ["Changes", "Counts", "Release"]
+
+_CELLS_AT_ONCE = 4_000_000
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Estimated numbers of points in rectangles.
+
+    - ``value``: the estimate to use; never negative, and rectangles that tile the domain add up to the total;
+    - ``unbiased``: before negative counts were removed; right on average, but may be negative;
+    - ``stderr``: the standard deviation of the privacy noise in ``unbiased``;
+    - ``low``, ``high``: an interval for what would have been released without noise.
+
+    **What the interval covers:** the privacy noise. **What it does not cover:** that points need not lie
+    evenly inside a cell of the release, which matters for rectangles smaller than or cutting through cells.
+    """
+
+    value: Floats
+    unbiased: Floats
+    stderr: Floats
+    low: Floats
+    high: Floats
+    confidence: float
+    privacy: str
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Synthetic points that appear and disappear between two releases."""
+
+    inserts: Floats
+    deletes: Floats
+    names: tuple[str, ...]
+    facts: dict[str, Any] = field(repr=False, default_factory=dict)
+
+    def to_table(self) -> pa.Table:
+        """Return the changes as an Arrow table: the coordinates, and ``sign`` (+1 appears, -1 disappears)."""
+        points = np.concatenate([self.deletes, self.inserts])
+        sign = np.repeat(np.array([-1, 1], dtype=np.int8), [len(self.deletes), len(self.inserts)])
+        columns = {name: points[:, i] for i, name in enumerate(self.names)}
+        return _table(columns | {"sign": sign}, self.facts)
+
+
+@dataclass(frozen=True)
+class Release:
+    """A tick's public result: a partition of the domain into cells, with a count for each.
+
+    Made by `PHDStream.update`. ``facts`` states what was promised: unit, ε, method, version. While a stream is still
+    collecting events for its start (``start_after``), ``held`` is True and nothing is known yet.
+
+    >>> import phdstream as phd
+    >>> stream = phd.PHDStream(phd.Box([(0, 1), (0, 1)]), epsilon=1.0, unit=phd.Event(), noise=phd.Simulation(seed=1))
+    >>> release = stream.update(np.full((500, 2), 0.3))
+    >>> release.tick, round(release.total, -2), release.sample().shape[1]
+    (1, 500.0, 2)
+    >>> inside = release.count([[0.25, 0.25, 0.5, 0.5]])
+    >>> bool(inside.low[0] <= 500 <= inside.high[0])
+    True
+    >>> release.cells().column_names[:6]
+    ['node', 'level', 'x_min', 'y_min', 'x_max', 'y_max']
+    """
+
+    domain: Domain
+    tick: int
+    estimate: Estimate
+    key: int
+    facts: dict[str, Any]
+    previous_nodes: Ints
+    previous_points: Ints
+    held: bool = False
+
+    @property
+    def privacy(self) -> str:
+        """What the release may claim, in words; experiments say "simulated, not private" here."""
+        return str(self.facts.get("privacy", ""))
+
+    @property
+    def total(self) -> float:
+        """The estimated number of points at hand."""
+        return float(self.estimate.count[0]) if not self.held else 0.0
+
+    @property
+    def leaves(self) -> Ints:
+        """The nodes of the cells, in code order."""
+        return self.estimate.node[self._leaf_order]
+
+    @property
+    def points(self) -> Ints:
+        """How many synthetic points each cell has: whole numbers that add up."""
+        return self.estimate.points[self._leaf_order]
+
+    @property
+    def _leaf_order(self) -> Ints:
+        leaf = np.flatnonzero(self.estimate.leaf)
+        return leaf[np.argsort(self.domain.code_range(self.estimate.node[leaf])[0])]
+
+    def cells(self) -> pa.Table:
+        """Return the partition as an Arrow table, one row a cell.
+
+        Columns: ``node``, ``level``, the bounds, ``count`` (never negative, adds up), ``unbiased`` (may be negative),
+        ``stderr`` (of the noise in ``unbiased``) and ``points`` (how many synthetic points the cell has).
+        """
+        order, names = self._leaf_order, self.domain.names
+        nodes = self.estimate.node[order]
+        bounds = self.domain.bounds(nodes)
+        sides = [f"{name}_min" for name in names] + [f"{name}_max" for name in names]
+        columns: dict[str, NDArray[Any]] = {"node": nodes, "level": self.domain.levels(nodes)}
+        columns |= {side: bounds[:, i] for i, side in enumerate(sides)}
+        columns |= {"count": self.estimate.count[order], "unbiased": self.estimate.unbiased[order]}
+        columns |= {"stderr": np.sqrt(self.estimate.variance[order]), "points": self.estimate.points[order]}
+        return _table(columns, self.facts)
+
+    def count(self, rectangles: Any, confidence: float = 0.95) -> Counts:
+        """Estimate how many points lie in rectangles, an array (n, 2d): all minima, then all maxima."""
+        rectangles = _check_rectangles(rectangles, self.domain.dimension)
+        if not 0 < confidence < 1:
+            raise InputError(f"confidence lies strictly between 0 and 1, not {confidence!r}.")
+        if self.held:
+            zero, unknown = np.zeros(len(rectangles)), np.full(len(rectangles), np.inf)
+            return Counts(zero, zero, unknown, zero, unknown, confidence, self.privacy)
+        rows = max(1, _CELLS_AT_ONCE // self.estimate.node.size)
+        parts = [self._count(rectangles[i : i + rows]) for i in range(0, len(rectangles), rows)]
+        value, unbiased, variance = np.concatenate(parts, axis=1) if parts else np.zeros((3, 0))
+        stderr = np.sqrt(variance)
+        margin = _quantile(confidence) * stderr
+        low, high = np.maximum(unbiased - margin, 0), np.maximum(unbiased + margin, 0)
+        return Counts(
+            value, unbiased, stderr, np.minimum(low, value), np.maximum(high, value), confidence, self.privacy
+        )
+
+    def _count(self, rectangles: Floats) -> Floats:
+        """Return value, unbiased value and variance: each node's own noise enters with its overlap squared."""
+        e = self.estimate
+        share = self.domain.overlap(e.node, rectangles)
+        of_leaves = share[:, e.leaf]
+        return np.stack([of_leaves @ e.count[e.leaf], of_leaves @ e.unbiased[e.leaf], share**2 @ e.own_variance])
+
+    def sample(self) -> Floats:
+        """Return the synthetic points now at hand, an array (n, d): the same each time for one release."""
+        return self.domain.sample(self.leaves, self.points, self.key)
+
+    def changes(self) -> Changes:
+        """Return the synthetic points that appeared and disappeared since the previous release.
+
+        Applying all changes in order gives the current `sample`. A cell with as many points as before keeps them.
+        """
+        nodes, points = self.leaves, self.points
+        _, before, now = np.intersect1d(self.previous_nodes, nodes, assume_unique=True, return_indices=True)
+        same = self.previous_points[before] == points[now]
+        old = np.delete(np.arange(self.previous_nodes.size), before[same])
+        new = np.delete(np.arange(nodes.size), now[same])
+        gone = self.domain.sample(self.previous_nodes[old], self.previous_points[old], self.key)
+        come = self.domain.sample(nodes[new], points[new], self.key)
+        return Changes(*_difference(come, gone), self.domain.names, self.facts)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the release as plain arrays, to publish it again after a crash, bit for bit."""
+        return vars(self.estimate) | {
+            "previous_nodes": self.previous_nodes,
+            "previous_points": self.previous_points,
+        }
+
+    @classmethod
+    def from_arrays(
+        cls,
+        domain: Domain,
+        tick: int,
+        key: int,
+        facts: dict[str, Any],
+        arrays: dict[str, NDArray[Any]],
+        held: bool,
+    ) -> Release:
+        """Return the release that `to_arrays` described."""
+        columns = dict(arrays)
+        nodes, points = columns.pop("previous_nodes"), columns.pop("previous_points")
+        return cls(domain, tick, Estimate(**columns), key, facts, nodes, points, held)
+
+    def __repr__(self) -> str:
+        state = "held until the start" if self.held else f"total {self.total:g}, {self.leaves.size} cells"
+        return f"<Release tick {self.tick}: {state}; {self.privacy}>"
+
+
+def _difference(come: Floats, gone: Floats) -> tuple[Floats, Floats]:
+    """Return the rows of ``come`` not in ``gone``, and the reverse, counting repeated rows."""
+    rows, which = np.unique(np.concatenate([come, gone]), axis=0, return_inverse=True)
+    which = which.ravel()
+    net = np.bincount(which[: len(come)], minlength=len(rows)) - np.bincount(which[len(come) :], minlength=len(rows))
+    return np.repeat(rows, np.maximum(net, 0), axis=0), np.repeat(rows, np.maximum(-net, 0), axis=0)
+
+
+def _quantile(confidence: float) -> float:
+    """Return how many standard deviations to go: enough for one Laplace variable and for a sum of many."""
+    normal = NormalDist().inv_cdf((1 + confidence) / 2)
+    return max(normal, -math.log(1 - confidence) / math.sqrt(2))
+
+
+def _check_rectangles(rectangles: Any, dimension: int) -> Floats:
+    try:
+        array: Floats = np.asarray(rectangles, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if array.ndim != 2 or array.shape[1] != 2 * dimension:
+        raise InputError(
+            f"rectangles must be an array (n, {2 * dimension}) of numbers: the {dimension} minima, then the maxima."
+        )
+    if np.isnan(array).any() or (array[:, :dimension] > array[:, dimension:]).any():
+        raise InputError("every rectangle needs its minima at or below its maxima, and no NaN.")
+    return array
+
+
+def _table(columns: dict[str, Any], facts: dict[str, Any]) -> pa.Table:
+    """Return an Arrow table that carries the release's facts, above all what it may claim about privacy."""
+    table = pa.table({name: pa.array(values) for name, values in columns.items()})
+    return table.replace_schema_metadata({"phdstream": json.dumps(facts), "privacy": str(facts.get("privacy", ""))})

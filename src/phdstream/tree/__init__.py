@@ -1,0 +1,8 @@
+"""The tree: nodes ever visited, the private choice of a subtree, and the estimates that follow from it."""
+
+from phdstream.tree.estimation import Estimate, estimate
+from phdstream.tree.nodes import NodeStore
+from phdstream.tree.selection import CodeCounts, Level, select_tree
+from phdstream.tree.window import Window
+
+__all__ = ["CodeCounts", "Estimate", "Level", "NodeStore", "Window", "estimate", "select_tree"]

@@ -1,0 +1,102 @@
+"""The private choice of a tick's tree: PrivTree on a score that is monotone, so that its proof holds.
+
+**The score.** ``F(v) = P(v) + A(v)``. P is public: what was released so far, projected to be non-negative and
+consistent (a parent is the sum of its children). A counts this tick's *inserts* in v, and is the only private
+part. Both fall from parent to child, so F does; one insert moves F by exactly 1 on one root-to-leaf path and
+nowhere else; a delete does not move it at all. That is all the proof in `phdstream.privacy.calibration` asks
+for. (The paper's score ``G + ∇F`` is not monotone, because noise makes G negative and deletions make ∇F
+negative, and leaks several times its budget.)
+
+The projection is computed in floating point, on public numbers only. A child's part is ``P(v) · (w/Σw)`` with
+``w <= Σw`` also after rounding, so it never exceeds ``P(v)``, and ``floor`` keeps that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from phdstream.arrays import Bools, Floats, Ints
+from phdstream.domains import Domain
+from phdstream.privacy import Noise, SplitRule
+from phdstream.tree.nodes import NodeStore
+
+__all__ = ["CodeCounts", "Level", "project", "score", "select_tree"]
+
+
+class CodeCounts:
+    """Counts of a tick's events in any nodes, from their sorted codes. Private."""
+
+    def __init__(self, domain: Domain, codes: Ints) -> None:
+        self._domain, self._codes = domain, np.sort(codes)
+
+    def within(self, nodes: Ints) -> Ints:
+        """Return how many events lie in each node."""
+        first, past = self._domain.code_range(nodes)
+        return np.searchsorted(self._codes, past).astype(np.int64) - np.searchsorted(self._codes, first)
+
+
+@dataclass
+class Level:
+    """The visited nodes of one level: rows of the store, each one's parent in the level above, and which are leaves."""
+
+    rows: Ints
+    parent: Ints
+    leaf: Bools
+
+
+def select_tree(store: NodeStore, inserts: CodeCounts, rule: SplitRule, noise: Noise, max_nodes: int) -> list[Level]:
+    """Return this tick's tree, level by level from the root.
+
+    Costs the budget ``rule.loss`` for each insert. If the next level would take the tree past ``max_nodes``, it is
+    left out, whatever the tests said: a function of the (private, noisy) decisions alone.
+    """
+    rows, parent, visited = np.zeros(1, np.int64), np.zeros(1, np.int64), 1
+    above = np.zeros(1)
+    mass = np.maximum(above + store["own"][rows] + store["below"][rows], 0)
+    levels: list[Level] = []
+    for depth in range(store.domain.depth):
+        splits = _splits(store, rows, mass, depth, inserts, rule, noise)
+        levels.append(Level(rows, parent, ~splits))
+        if visited + store.domain.fanout * int(splits.sum()) > max_nodes:
+            levels[-1].leaf[:] = True
+            return levels
+        if not splits.any():
+            return levels
+        above, mass = (above + store["own"][rows])[splits], mass[splits]
+        rows, parent = store.children_of(rows[splits])
+        above = store["share"][rows] * above[parent]
+        mass = project(mass, above + store["own"][rows] + store["below"][rows], parent, store["share"][rows])
+        parent = np.flatnonzero(splits)[parent]
+        visited += rows.size
+    levels.append(Level(rows, parent, np.ones(rows.size, dtype=bool)))
+    return levels
+
+
+def _splits(
+    store: NodeStore, rows: Ints, mass: Floats, depth: int, inserts: CodeCounts, rule: SplitRule, noise: Noise
+) -> Bools:
+    nodes = store["node"][rows]
+    biased = np.maximum(score(mass, inserts.within(nodes)) - depth * rule.bias, rule.floor)
+    return noise.add(biased, rule.scale, at=nodes) > rule.threshold
+
+
+def score(mass: Floats, inserted: Ints) -> Ints:
+    """Return ``floor(P(v)) + A(v)``: the public past, rounded down, plus this tick's inserts."""
+    return np.floor(mass).astype(np.int64) + inserted
+
+
+def project(mass: Floats, released: Floats, parent: Ints, share: Floats) -> Floats:
+    """Divide each parent's non-negative mass among its children, in proportion to what was released and is positive.
+
+    Where nothing positive was released, by measure.
+
+    >>> both = np.array([0, 0])
+    >>> project(np.array([7.0]), np.array([-3.0, 10.0]), both, np.array([0.5, 0.5]))
+    array([0., 7.])
+    """
+    weight = np.maximum(released, 0)
+    total = np.bincount(parent, weights=weight, minlength=mass.size)[parent]
+    fraction = np.where(total > 0, weight / np.where(total > 0, total, 1), share)
+    return mass[parent] * fraction
