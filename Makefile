@@ -1,0 +1,42 @@
+# Two commands do everything on a fresh machine with Python 3.11 or newer:
+#   make demo    sets up its own environment and runs the demonstration
+#   make test    sets up and runs every check and test
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: demo test setup lint types layers lock clean
+
+demo: setup
+	$(BIN)/phdstream demo
+
+test: setup lint types layers
+	$(BIN)/python -m pytest -n auto
+
+setup: $(VENV)/.ready
+
+$(VENV)/.ready: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "phdstream needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+layers: setup
+	$(BIN)/lint-imports --no-logo
+
+# Writes requirements.lock anew from pyproject.toml, for all supported Pythons, with hashes and without hosts.
+lock:
+	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-header --no-annotate --upgrade -o requirements.lock
+
+clean:
+	rm -rf $(VENV) phdstream-demo dist build

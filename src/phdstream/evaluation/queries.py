@@ -1,0 +1,56 @@
+"""The paper's metric: random rectangles, true and private counts, average relative error."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from phdstream.arrays import Floats, Ints
+from phdstream.errors import InputError
+
+__all__ = ["QUERY_AREAS", "count_points", "random_rectangles", "relative_error"]
+
+QUERY_AREAS = {"small": (0.0001, 0.001), "medium": (0.001, 0.01), "large": (0.01, 0.1)}
+"""The range of a query's area, as a share of the domain's."""
+_FLOOR = 0.001
+_PAIRS_AT_ONCE = 4_000_000
+
+
+def random_rectangles(bounds: Floats, number: int, size: str, seed: int) -> Floats:
+    """Return random rectangles inside a box, (n, 2d), whose share of its volume is uniform in the range of ``size``.
+
+    >>> random_rectangles(np.array([[0, 1], [0, 1]]), 3, "small", seed=1).shape
+    (3, 4)
+    """
+    if size not in QUERY_AREAS:
+        raise InputError(f"query sizes are {', '.join(QUERY_AREAS)}, not {size!r}.")
+    rng = np.random.default_rng(seed)
+    low, high = np.asarray(bounds, dtype=np.float64).T
+    log_volume = np.log(rng.uniform(*QUERY_AREAS[size], number))
+    parts = rng.dirichlet(np.full(low.size, 4.0), number)  # how the volume is shared among the sides: not too thin
+    sides = np.exp(log_volume[:, None] * parts) * (high - low)
+    corners = low + rng.uniform(size=(number, low.size)) * (high - low - sides)
+    return np.concatenate([corners, corners + sides], axis=1)
+
+
+def count_points(points: Floats, rectangles: Floats) -> Ints:
+    """Return how many points lie in each rectangle, bounds included."""
+    d = points.shape[1]
+    step = max(1, _PAIRS_AT_ONCE // max(1, len(points)))
+    counts = np.zeros(len(rectangles), dtype=np.int64)
+    for i in range(0, len(rectangles), step):
+        inside = np.ones((len(rectangles[i : i + step]), len(points)), dtype=bool)
+        for axis in range(d):
+            low, high = rectangles[i : i + step, axis, None], rectangles[i : i + step, d + axis, None]
+            inside &= (points[:, axis] >= low) & (points[:, axis] <= high)
+        counts[i : i + step] = inside.sum(axis=1)
+    return counts
+
+
+def relative_error(true: Floats | Ints, estimated: Floats | Ints, total: int) -> float:
+    """Return the average of |estimated - true| / max(true, 0.001 · total), the paper's metric.
+
+    >>> relative_error(np.array([10, 0]), np.array([11, 1]), total=1000)
+    0.55
+    """
+    floor = np.maximum(true, _FLOOR * total)
+    return float(np.mean(np.abs(estimated - true) / np.where(floor > 0, floor, 1)))

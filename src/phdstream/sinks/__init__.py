@@ -1,0 +1,1 @@
+"""Where releases go. Everything here is public."""

@@ -1,0 +1,1 @@
+"""Where events come from: files, cut into ticks. Everything here is private."""
