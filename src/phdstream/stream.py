@@ -113,14 +113,14 @@ class PHDStream:
         self._broken = True  # until the tick is done: its noise must not be drawn twice
         self.tick += 1
         self._waiting.append(events)
+        if self.window:
+            self._waiting = self._waiting[-self.window :]  # the rest has expired before it was ever counted
         self._release = self._hold() if self.tick < self.start_after else self._release_tick()
         self._broken = False
         return self._release
 
     def _hold(self) -> Release:
         """Wait for the start: the events are kept (private state), nothing is released."""
-        if self.window:
-            self._waiting = self._waiting[-self.window :]
         none, empty = np.zeros(0), np.zeros(0, np.int64)
         nothing = Estimate(empty, empty.astype(bool), none, none, none, none, empty)
         return Release(self.domain, self.tick, nothing, self._key, facts(self), empty, empty, held=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -128,8 +129,7 @@ class BinaryTree(Counter):
 
     def _term(self, epoch: Ints) -> Floats:
         """Return the variance of one noisy sum of an epoch."""
-        table = [noise_variance(scale_for(self.epsilon, self._levels(e))) for e in range(_MAX_EPOCHS)]
-        return np.array(table)[epoch]
+        return _term_variances(self.epsilon, self.horizon)[epoch]
 
     def privacy_loss(self, steps: int) -> float:
         """See `Counter.privacy_loss`: in a tree over t values so far, some item is in floor(log2 t) + 1 sums."""
@@ -155,6 +155,12 @@ class Hybrid(BinaryTree):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_whole("horizon", self.horizon)
+
+
+@lru_cache(maxsize=256)
+def _term_variances(epsilon: float, horizon: int) -> Floats:
+    levels = [(horizon << epoch).bit_length() for epoch in range(_MAX_EPOCHS)]
+    return np.array([noise_variance(scale_for(epsilon, number)) for number in levels])
 
 
 def _trailing_zeros(t: Ints) -> Ints:

@@ -143,6 +143,7 @@ def noise_from_dict(spec: dict[str, Any]) -> Noise:
     return noise
 
 
+@lru_cache(maxsize=1024)
 def scale_for(epsilon: float, sums: int = 1) -> float:
     """Return the least float that is at least ``sums / epsilon``: the scale when one item is in that many sums.
 

@@ -18,6 +18,8 @@ from phdstream.tree.nodes import NodeStore
 
 __all__ = ["Window"]
 
+_FINE = 2.0**20
+"""Parts of an amount are multiples of 1/_FINE, so that they add up exactly in floating point."""
 _PARTS = ("row", "amount", "steps", "variance")
 
 
@@ -42,12 +44,13 @@ class Window:
     def record(self, rows: Ints, amounts: Floats, spread_over: int = 1) -> None:
         """Remember what the latest tick released.
 
-        The start releases several ticks' records at once; its amounts expire in equal parts over the ticks they came
-        from (``spread_over``), the last part together with the counter's step.
+        The start releases several ticks' records at once; its amounts expire in equal parts over the
+        ticks they came from (``spread_over``), the last part together with the counter's step.
         """
         for part in range(spread_over):
+            upper, lower = (np.floor(amounts * (part + k) * _FINE / spread_over) for k in (1, 0))
             steps = np.full(rows.size, int(part == 0))
-            self._add(-1 - part, rows, amounts / spread_over, steps, np.zeros(rows.size))
+            self._add(-1 - part, rows, (upper - lower) / _FINE, steps, np.zeros(rows.size))
 
     def _add(self, tick: int, rows: Ints, amounts: Floats, steps: Ints, variances: Floats) -> None:
         new = dict(zip(_PARTS, (rows, amounts, steps, variances), strict=True))
@@ -56,7 +59,9 @@ class Window:
     def fold(self, new_row: Ints, kept: NDArray[np.bool_], roots: Ints, variances: Floats) -> None:
         """Follow a fold of the store: amounts of folded nodes now belong to the node that took them over."""
         for entries in self._ticks:
-            entries["steps"] = np.where(kept[entries["row"]], entries["steps"], 0)
+            stayed = kept[entries["row"]]
+            entries["steps"] = np.where(stayed, entries["steps"], 0)
+            entries["variance"] = np.where(stayed, entries["variance"], 0)  # taken over, and noted anew below
             entries["row"] = new_row[entries["row"]]
         nothing = np.zeros(roots.size)
         self._add(-1, roots, nothing, nothing.astype(np.int64), variances)
