@@ -3,7 +3,7 @@
 from phdstream import counters
 from phdstream.counting import SelectiveCounting
 from phdstream.domains import Box, Cube, Domain
-from phdstream.durable import DurableStream, durable
+from phdstream.durability import DurableStream, durable
 from phdstream.privacy import Event, ExactNoise, Record, Simulation, User
 from phdstream.privtree import PrivTree
 from phdstream.release import Changes, Counts, Release

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from phdstream.config import Config
-from phdstream.durable import DurableStream, durable
+from phdstream.durability import DurableStream, durable
 from phdstream.sinks.folder import ReleaseFolder
 from phdstream.sources.files import Events, read_events, read_times
 from phdstream.sources.ticks import Tick, check_order, ticks_by_rows, ticks_by_time

@@ -197,8 +197,8 @@ def _distribution_of_absolute_sum(scales: Floats, length: int) -> Floats:
     for scale, times in zip(*np.unique(scales, return_counts=True), strict=True):
         a = np.exp(-1 / scale)
         log_product += times * (2 * np.log1p(-a) - np.log(1 - 2 * a * np.cos(frequency) + a * a))
-    mass = np.fft.irfft(np.exp(log_product), length)[: length // 2]
-    return np.r_[mass[:1], 2 * mass[1:]]
+    mass: Floats = np.fft.irfft(np.exp(log_product), length)[: length // 2]
+    return np.concatenate([mass[:1], 2 * mass[1:]])
 
 
 def _chernoff(scales: Floats, failure: float) -> float:

@@ -1,0 +1,61 @@
+"""The commands, as a newcomer types them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from phdstream import __version__
+from tests.test_run import SIMULATED, released, write
+
+
+def phdstream(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "phdstream.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
+
+
+def test_help_and_version() -> None:
+    assert "run" in phdstream("--help").stdout
+    assert phdstream("--version").stdout.strip() == f"phdstream {__version__}"
+
+
+def test_run_says_what_it_promised_and_where_it_is(tmp_path: Path) -> None:
+    done = phdstream("run", write(tmp_path))
+    assert done.returncode == 0
+    assert "1-differentially private" in done.stdout
+    assert "Released ticks 1 to 6" in done.stdout
+    assert len(released(tmp_path)) == 6
+
+
+def test_private_notes_go_to_standard_error_only(tmp_path: Path) -> None:
+    config = write(tmp_path, more=SIMULATED)
+    config.write_text(config.read_text().replace("[40, 50]", "[45, 50]"))
+    done = phdstream("run", config)
+    assert done.returncode == 0
+    assert "outside" not in done.stdout
+    assert "PRIVATE, for the operator only" in done.stderr
+    assert "outside the domain" in done.stderr
+    assert "simulated, not private" in done.stdout
+
+
+def test_an_error_is_one_message_and_status_1(tmp_path: Path) -> None:
+    done = phdstream("run", tmp_path / "nothing.toml")
+    assert done.returncode == 1
+    assert done.stderr.startswith("phdstream: there is no configuration file")
+    assert "Traceback" not in done.stderr
+
+
+def test_demo_needs_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    done = phdstream("demo", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    page = tmp_path / "phdstream-demo" / "index.html"
+    assert str(page) in done.stdout.replace("\n", "")
+    html = page.read_text()
+    assert html.count("<img") == 3
+    assert "ε = 0.5" in html
+    assert "ε = 2" in html
+    assert all((page.parent / name).stat().st_size > 10_000 for name in ("error.png", "points-epsilon-2.png"))
