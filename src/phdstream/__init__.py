@@ -1,6 +1,6 @@
 """phdstream: live location data as a synthetic stream, with differential privacy over the whole stream."""
 
-from phdstream import counters
+from phdstream import baselines, counters
 from phdstream.counting import SelectiveCounting
 from phdstream.domains import Box, Cube, Domain
 from phdstream.durability import DurableStream, durable
@@ -27,6 +27,7 @@ __all__ = [
     "Simulation",
     "User",
     "__version__",
+    "baselines",
     "counters",
     "durable",
 ]
