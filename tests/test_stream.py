@@ -358,7 +358,7 @@ class TestState:
 
 def test_describe_says_it_in_words() -> None:
     text = phd.PHDStream(SQUARE, 0.5, phd.User(3, 1), counter="block", start_after=5).describe()
-    for words in ("0.5-differentially private", "3 appearances and 1 disappearances", "exact partial sums", "waiting"):
+    for words in ("0.5-differentially private", "3 appearances and 1 disappearance", "exact partial sums", "waiting"):
         assert words in text
 
 

@@ -63,7 +63,7 @@ def _checked(points: Any, dimension: int) -> Floats:
 
 
 def users_array(users: Any, events: int, what: str) -> NDArray[Any]:
-    """Return one user per event, as integers or text; refuse anything else.
+    """Return one user per event, as integers, text or bytes; refuse anything else.
 
     >>> users_array(["ann", "bob"], 2, "inserts")
     array(['ann', 'bob'], dtype='<U3')
@@ -82,5 +82,5 @@ def users_array(users: Any, events: int, what: str) -> NDArray[Any]:
     if array.ndim != 1 or array.shape[0] != events:
         raise InputError(f"users must be one-dimensional, with one entry for each of the {what}.")
     if array.size and array.dtype.kind not in "iuUS":
-        raise InputError(f"users must be integers or text, not {array.dtype}.")
+        raise InputError(f"users must be integers, text or bytes, not {array.dtype}.")
     return array

@@ -99,4 +99,4 @@ class Intake:
         """Take the private tables back from `to_arrays`."""
         self._live, self.tally = np.array(arrays["live"]), PrivateTally(**tally)
         for name, bound in zip(("insert", "delete"), self._bounds, strict=True):
-            bound.restore({key: arrays[f"{name}_{key}"] for key in ("users", "used")})
+            bound.restore({key: arrays[f"{name}_{key}"] for key in ("users", "used", "kind")})

@@ -16,6 +16,8 @@ __all__ = ["BinaryTree", "Hybrid"]
 
 _STEPS, _EPOCH, _DONE, _SUMS = 0, 1, 2, 3
 _MAX_EPOCHS = 40
+_MAX_HORIZON = 1 << 22
+"""With both, steps stay below 2^62: no counter will ever see that many."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ class BinaryTree(Counter):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_whole("horizon", self.horizon)
+        check_whole("horizon", self.horizon, most=_MAX_HORIZON)
+        object.__setattr__(self, "horizon", int(self.horizon))
 
     def start(self, counters: int) -> Ints:
         """Return the state of that many counters that have seen nothing."""
@@ -151,10 +154,6 @@ class Hybrid(BinaryTree):
     """
 
     horizon: int = 1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_whole("horizon", self.horizon)
 
 
 @lru_cache(maxsize=256)

@@ -72,7 +72,8 @@ class Counter(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counter as plain data."""
-        return {"type": type(self).__name__, **asdict(self)}
+        plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in asdict(self).items()}
+        return {"type": type(self).__name__, **plain}
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,7 @@ class Block(Counter):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_whole("size", self.size)
+        object.__setattr__(self, "size", int(self.size))
 
     def step(self, state: Ints, values: Ints, noise: Noise, at: Ints) -> tuple[Ints, Ints]:
         """See `Counter.step`."""
@@ -191,12 +193,11 @@ def total_deviation(scales: Floats, failure: float) -> float:
 
 
 def _distribution_of_absolute_sum(scales: Floats, length: int) -> Floats:
-    """Return ``P(|Σ Z_i| = k)`` for k = 0, 1, ..., from ``E exp(isZ) = (1-a)²/(1 - 2a cos s + a²)``."""
+    """Return ``P(|Σ Z_i| = k)`` for k = 0, 1, ..., from ``E exp(isZ) = 1/(1 + 4a·sin²(s/2)/(1-a)²)``."""
     frequency = 2 * np.pi * np.arange(length // 2 + 1) / length
     log_product = np.zeros(frequency.size)
     for scale, times in zip(*np.unique(scales, return_counts=True), strict=True):
-        a = np.exp(-1 / scale)
-        log_product += times * (2 * np.log1p(-a) - np.log(1 - 2 * a * np.cos(frequency) + a * a))
+        log_product -= times * np.log1p(2 * noise_variance(scale) * np.sin(frequency / 2) ** 2)
     mass: Floats = np.fft.irfft(np.exp(log_product), length)[: length // 2]
     return np.concatenate([mass[:1], 2 * mass[1:]])
 
@@ -204,16 +205,18 @@ def _distribution_of_absolute_sum(scales: Floats, length: int) -> Floats:
 def _chernoff(scales: Floats, failure: float) -> float:
     """Return a bound from the moment generating function ``(1-a)²/((1-a·e^s)(1-a·e^-s))``, the best over s."""
     distinct, times = np.unique(scales, return_counts=True)
-    a = np.exp(-1 / distinct)[:, None]
-    s = np.linspace(0.001, 0.999, 999) / distinct.max()
-    log_moment = 2 * np.log1p(-a) - np.log1p(-a * np.exp(s)) - np.log1p(-a * np.exp(-s))
+    rate = 1 / distinct[:, None]
+    s = np.linspace(0.001, 0.999, 999) * rate.min()
+    log_moment = 2 * np.log(-np.expm1(-rate)) - np.log(-np.expm1(s - rate)) - np.log(-np.expm1(-s - rate))
     return float(((np.log(2 / failure) + times @ log_moment) / s).min())
 
 
-def check_whole(name: str, value: Any, least: int = 1) -> None:
-    """Refuse anything but a whole number of at least ``least``."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-        raise InputError(f"{name} must be a whole number of at least {least}, not {value!r}.")
+def check_whole(name: str, value: Any, least: int = 1, most: int | None = None) -> None:
+    """Refuse anything but a whole number of at least ``least`` (and at most ``most``)."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):
+        limit = "" if most is None else f" and at most {most}"
+        raise InputError(f"{name} must be a whole number of at least {least}{limit}, not {value!r}.")
 
 
 def counter_kinds(name: str, kinds: dict[str, type[Counter]]) -> type[Counter]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -98,8 +98,9 @@ class SelectiveCounting(Generic[Input]):
         labels = tuple(self.selector(value, self.history, self.noise))
         if len(set(labels)) != len(labels):
             raise InputError("a selector must not activate one counter twice in one step.")
+        counts = _whole_counts(self.measure(value, labels), len(labels))
         rows = self._rows(labels)
-        totals = self.bank.step(rows, np.asarray(self.measure(value, labels), dtype=np.int64), self.noise, rows)
+        totals = self.bank.step(rows, counts, self.noise, rows)
         self.history.append(Selection(labels, tuple(totals.tolist())))
         return self.history[-1]
 
@@ -109,6 +110,13 @@ class SelectiveCounting(Generic[Input]):
                 self._row[label] = len(self._row)
         self.bank.extend(len(self._row) - self.bank.state.shape[0])
         return np.array([self._row[label] for label in labels], dtype=np.int64)
+
+
+def _whole_counts(counts: Any, number: int) -> Ints:
+    array = np.asarray(counts)
+    if array.shape != (number,) or (number and array.dtype.kind not in "iub"):
+        raise InputError("measure must give one whole number for each label, in their order.")
+    return array.astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -126,6 +134,6 @@ class NoisyMax(Generic[Input]):
 
     def __call__(self, value: Input, history: Sequence[Selection], noise: Noise) -> Sequence[Hashable]:
         """Return the ``pick`` labels whose noisy counts are largest, the largest first."""
-        counts = np.asarray(self.measure(value, self.labels), dtype=np.int64)
+        counts = _whole_counts(self.measure(value, self.labels), len(self.labels))
         noisy = noise.add(counts, scale_for(self.epsilon), np.arange(counts.size))
         return [self.labels[i] for i in np.argsort(-noisy, kind="stable")[: self.pick]]

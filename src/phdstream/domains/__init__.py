@@ -23,7 +23,7 @@ def domain_from_dict(spec: dict[str, Any]) -> Domain:
     """
     fields = dict(spec)
     kind = fields.pop("type", None)
-    if kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise InputError(f"unknown type of domain {kind!r}: {did_you_mean(str(kind), _KINDS)}")
     try:
         return _KINDS[kind](**fields)

@@ -75,7 +75,7 @@ class Domain(ABC):
 
         Points are dealt down the tree: each node hands its points to its children by measure, up to a random
         rounding that belongs to the node and never changes. So asking for more points of a node adds some and
-        keeps most, and a node's points are mostly those of its children.
+        keeps the others, and a node's points are mostly those of its children.
         """
         codes, index = _repeat(*self._deal_to_cells(nodes, counts, key))
         return self.place(codes, index, key)
@@ -87,7 +87,7 @@ class Domain(ABC):
         for level in range(1, self.depth + 1):
             here, number = here[number > 0], number[number > 0]
             children, parent, share = self.children(here)
-            number = divide_among_children(number, parent, share, hash_uniform(key, here))
+            number = divide_among_children(number, parent, share, here, key)
             here = np.concatenate([children, nodes[levels == level]])
             number = np.concatenate([number, counts[levels == level]])
         codes = self.code_range(here)[0]
@@ -95,28 +95,41 @@ class Domain(ABC):
         return codes[order], number[order]
 
 
-def divide_among_children(counts: Ints, parent: Ints, share: Floats, offset: Floats) -> Ints:
+def divide_among_children(counts: Ints, parent: Ints, share: Floats, nodes: Ints, key: int) -> Ints:
     """Divide whole counts among children without bias, so that each family adds up to its parent's count.
 
-    Child i of a family with cumulative shares ``c_0 = 0, c_1, ..., c_k = 1`` gets
-    ``floor(n·c_{i+1} + u) - floor(n·c_i + u)``; with u uniform in [0, 1) the expectation is ``n`` times its share.
-    Children of one parent stand together, in order.
+    ``counts`` and ``nodes`` are the parents'; ``parent`` is the position of each child's parent, and children of one
+    parent stand together. A family is halved, its halves are halved, and so on: the first half of a part with n
+    points and share p of them gets ``floor(n·p + u)``, where u in [0, 1) belongs to the part and never changes. Its
+    expectation over u is ``n·p``; and if n grows by one, exactly one child gets one more.
 
-    >>> parent, share = np.array([0, 0, 1, 1]), np.array([0.5, 0.5, 0.25, 0.75])
-    >>> divide_among_children(np.array([3, 4]), parent, share, np.array([0.6, 0.0])).tolist()
-    [2, 1, 1, 3]
+    >>> parent, share = np.array([0, 0, 1, 1]), np.array([0.5, 0.5, 0.0, 1.0])
+    >>> divide_among_children(np.array([10, 4]), parent, share, nodes=np.array([2, 3]), key=1).tolist()
+    [5, 5, 0, 4]
     """
-    if parent.size == 0:
-        return np.zeros(0, dtype=np.int64)
-    running = np.cumsum(share)
-    first = np.r_[True, parent[1:] != parent[:-1]]
-    before_family = np.repeat((running - share)[first], np.diff(np.r_[np.flatnonzero(first), parent.size]))
-    upper = np.clip(running - before_family, 0, 1)
-    upper[np.r_[first[1:], True]] = 1.0
-    lower = np.where(first, 0.0, np.r_[0.0, upper[:-1]])
-    number, u = counts[parent], offset[parent]
-    dealt = np.floor(number * upper + u) - np.floor(number * lower + u)
-    return dealt.astype(np.int64)
+    sizes = np.bincount(parent, minlength=counts.size)
+    width = 1 << max(0, int(sizes.max(initial=1)) - 1).bit_length()
+    within = np.arange(parent.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    shares = np.zeros((counts.size, width))
+    shares[parent, within] = share
+    dealt, part = counts[:, None], nodes[:, None]
+    for halves in _halves(shares):
+        total = halves.sum(axis=2)
+        first_share = np.where(total > 0, halves[:, :, 0] / np.where(total > 0, total, 1), 0.5)
+        first = np.minimum(np.floor(dealt * first_share + hash_uniform(key, part)), dealt).astype(np.int64)
+        dealt = np.stack([first, dealt - first], axis=2).reshape(counts.size, -1)
+        part = np.stack([2 * part, 2 * part + 1], axis=2).reshape(counts.size, -1)
+    return dealt[parent, within]
+
+
+def _halves(shares: Floats) -> list[Floats]:
+    """Return the shares of all halves, of halves of halves, and so on: arrays (families, parts, 2)."""
+    levels = []
+    while shares.shape[1] > 1:
+        pairs = shares.reshape(shares.shape[0], -1, 2)
+        levels.append(pairs)
+        shares = pairs.sum(axis=2)
+    return levels[::-1]
 
 
 def _repeat(codes: Ints, counts: Ints) -> tuple[Ints, Ints]:
@@ -141,6 +154,8 @@ def check_names(names: Sequence[str] | None, dimension: int) -> tuple[str, ...]:
     """Return the names of the coordinates: those given, or x, y, z, or x0, x1, ..."""
     if names is None:
         return tuple("xyz"[:dimension]) if dimension <= 3 else tuple(f"x{i}" for i in range(dimension))
-    if len(names) != dimension or len(set(names)) != dimension or not all(isinstance(n, str) and n for n in names):
+    listed = list(names) if isinstance(names, list | tuple) else []
+    known = all(isinstance(name, str) and name for name in listed)
+    if not known or len(listed) != dimension or len(set(listed)) != dimension:
         raise InputError(f"names must be {dimension} different, non-empty words, one for each coordinate.")
-    return tuple(names)
+    return tuple(listed)

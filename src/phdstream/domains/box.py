@@ -44,8 +44,11 @@ class Box(Domain):
         self._low, self._high = _check_bounds(bounds)
         self.dimension = self._low.size
         self.names = check_names(names, self.dimension)
-        self.fanout, self.bits = fanout, _check_fanout(fanout)
-        limit = MAX_BITS // self.bits
+        self.bits = _check_fanout(fanout)
+        self.fanout = 1 << self.bits
+        limit = min(MAX_BITS, _most_halvings(self._low, self._high)) // self.bits
+        if limit < 1:
+            raise InputError("bounds are too narrow to be split: floating point has hardly a number between them.")
         self.depth = check_depth(depth, min(limit, max(1, _HALVINGS_BY_DEFAULT * self.dimension // self.bits)), limit)
         total = self.depth * self.bits
         self._halvings = [len(range(axis, total, self.dimension)) for axis in range(self.dimension)]
@@ -139,9 +142,18 @@ def _check_bounds(bounds: Sequence[Sequence[float]]) -> tuple[Floats, Floats]:
     if array.ndim != 2 or array.shape[0] < 1 or array.shape[1] != 2:
         raise InputError("bounds must be a (low, high) pair of numbers for each coordinate, such as [(0, 1), (0, 1)].")
     low, high = array[:, 0], array[:, 1]
-    if not (np.isfinite(array).all() and (low < high).all() and np.isfinite(high - low).all()):
+    with np.errstate(over="ignore", invalid="ignore"):
+        extent = high - low
+    if not (np.isfinite(array).all() and (low < high).all() and np.isfinite(extent).all()):
         raise InputError("each (low, high) in bounds must be finite, with low below high.")
     return low, high
+
+
+def _most_halvings(low: Floats, high: Floats) -> int:
+    """Return how many halvings, in turn, leave cells with edges that floating point can still tell apart."""
+    numbers = (high - low) / np.spacing(np.maximum(np.abs(low), np.abs(high)))
+    per_axis = np.maximum(np.floor(np.log2(numbers)) - 1, 0).astype(int)
+    return int((per_axis * low.size + np.arange(low.size)).min())
 
 
 def _check_fanout(fanout: int) -> int:

@@ -39,6 +39,7 @@ def spread_bits(values: Ints, bits: int, stride: int) -> Ints:
     ['0b1000101']
     """
     table, spread = _spread_table(stride), np.zeros_like(values)
+    values = values & ((1 << bits) - 1)
     for low in range(0, bits, _CHUNK):
         spread |= table[(values >> low) & ((1 << _CHUNK) - 1)] << (low * stride)
     return spread
@@ -60,13 +61,13 @@ def hash_uniform(key: int, nodes: Ints, salt: int | Ints = 0) -> Floats:
     """Return a number in [0, 1) for each node: fixed for the key, and as good as random across nodes.
 
     Used for public choices only (where synthetic points fall). The mixing is splitmix64's finaliser (Steele et al.
-    2014), applied twice. Not a source of privacy noise.
+    2014), applied to key, node and salt in turn. Not a source of privacy noise.
 
     >>> hash_uniform(1, np.array([5])) == hash_uniform(1, np.array([5]))
     array([ True])
     """
     with np.errstate(over="ignore"):
-        mixed = _mix(np.asarray(nodes).astype(np.uint64) + np.uint64(key & (2**64 - 1)))
+        mixed = _mix(np.asarray(nodes).astype(np.uint64) ^ _mix(np.asarray(key & (2**64 - 1), dtype=np.uint64)))
         mixed = _mix(mixed ^ _mix(np.asarray(salt).astype(np.uint64)))
     return (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
 

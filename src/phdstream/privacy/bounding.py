@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ from phdstream.arrays import Bools, Ints
 from phdstream.errors import InputError
 
 __all__ = ["ContributionBound"]
+
+
+_KINDS = {"i": "integers", "u": "integers", "U": "text", "S": "bytes"}
 
 
 class ContributionBound:
@@ -28,34 +32,43 @@ class ContributionBound:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._used: dict[int | str, int] = {}
+        self._kind = ""
+        self._used: dict[int | str | bytes, int] = {}
 
     def check(self, users: NDArray[Any]) -> None:
         """Refuse users of another form than those known (integers before, text now): they could not be matched."""
-        if self._used and users.size and (users.dtype.kind in "US") != isinstance(next(iter(self._used)), str):
-            raise InputError("users were integers before and text now (or the reverse): pass them in one form.")
+        if self._kind and users.size and _KINDS[users.dtype.kind] != self._kind:
+            raise InputError(
+                f"users were {self._kind} before and are {_KINDS[users.dtype.kind]} now: pass them in one form."
+            )
 
     def admit(self, users: NDArray[Any]) -> Bools:
         """Return which events to keep, in order of arrival, and remember them."""
         self.check(users)
         if users.size == 0:
             return np.zeros(0, dtype=bool)
+        self._kind = _KINDS[users.dtype.kind]
         names, which, totals = np.unique(users, return_inverse=True, return_counts=True)
-        keys = names.astype(str).tolist() if names.dtype.kind == "S" else names.tolist()
+        keys = names.tolist()
         used: Ints = np.fromiter((self._used.get(key, 0) for key in keys), dtype=np.int64, count=len(keys))
         self._used.update(zip(keys, np.minimum(used + totals, self.limit).tolist(), strict=True))
         keep: Bools = used[which] + _rank_within(which) < self.limit
         return keep
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """The table of users as two columns, for private state."""
-        keys = list(self._used)
-        users = np.array(keys) if keys else np.empty(0, dtype=np.int64)
-        return {"users": users, "used": np.fromiter(self._used.values(), dtype=np.int64, count=len(keys))}
+        """The table of users as columns of text and numbers, for private state."""
+        write = bytes.hex if self._kind == "bytes" else str
+        users = np.array([write(user) for user in self._used], dtype=np.str_)  # type: ignore[arg-type]
+        used = np.fromiter(self._used.values(), dtype=np.int64, count=len(self._used))
+        return {"users": users, "used": used, "kind": np.array(self._kind)}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take the table back from `to_arrays`."""
-        self._used = dict(zip(arrays["users"].tolist(), arrays["used"].tolist(), strict=True))
+        self._kind = str(arrays["kind"])
+        readers: dict[str, Callable[[str], int | str | bytes]] = {"integers": int, "bytes": bytes.fromhex}
+        read = readers.get(self._kind, str)
+        users = [read(user) for user in arrays["users"].tolist()]
+        self._used = dict(zip(users, arrays["used"].tolist(), strict=True))
 
 
 def _rank_within(groups: NDArray[Any]) -> Ints:

@@ -12,7 +12,7 @@ from phdstream.privacy.units import Unit
 
 __all__ = ["Budget"]
 
-_LARGEST = 1e4
+_SMALLEST, _LARGEST = 1e-9, 1e4
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,8 @@ def _check_epsilon(epsilon: float) -> None:
             f"epsilon must be a positive, finite number, not {epsilon!r}. Smaller is more private; "
             "usual values lie between 0.1 and 2."
         )
+    if epsilon < _SMALLEST:
+        raise BudgetError(f"epsilon = {epsilon:g} leaves nothing but noise; the least accepted value is {_SMALLEST:g}.")
     if epsilon > _LARGEST:
         raise BudgetError(f"epsilon = {epsilon:g} promises nothing; the largest accepted value is {_LARGEST:g}.")
 

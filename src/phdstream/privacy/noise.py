@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from phdstream.arrays import Floats, Ints
-from phdstream.errors import BudgetError, InputError
+from phdstream.errors import BudgetError, InputError, StateError
 
 __all__ = ["ExactNoise", "Noise", "Simulation", "noise_from_dict", "noise_variance", "scale_for"]
 
@@ -138,12 +138,14 @@ def noise_from_dict(spec: dict[str, Any]) -> Noise:
     """Return the noise source that `Noise.to_dict` described."""
     if spec["type"] == "exact":
         return ExactNoise()
+    if spec["type"] != "simulation":
+        raise StateError(f"unknown kind of noise {spec['type']!r} in a saved state.")
     noise = Simulation(seed=0)
     noise._resume(int(spec["state"]), int(spec["inc"]))
     return noise
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024, typed=True)
 def scale_for(epsilon: float, sums: int = 1) -> float:
     """Return the least float that is at least ``sums / epsilon``: the scale when one item is in that many sums.
 
@@ -152,9 +154,9 @@ def scale_for(epsilon: float, sums: int = 1) -> float:
     >>> scale_for(0.5), scale_for(0.1) >= 10, scale_for(1.0, sums=3)
     (2.0, True, 3.0)
     """
-    if not 0 < epsilon < math.inf:
-        raise BudgetError(f"epsilon must be a positive, finite number, not {epsilon!r}.")
-    scale = sums / epsilon
+    number = isinstance(epsilon, int | float) and not isinstance(epsilon, bool)
+    if not number or not 0 < epsilon < math.inf or math.isinf(scale := sums / epsilon):
+        raise BudgetError(f"epsilon must be a positive, finite number (and not next to 0), not {epsilon!r}.")
     while Fraction(scale) * Fraction(epsilon) < sums:
         scale = math.nextafter(scale, math.inf)
     return scale
@@ -167,4 +169,4 @@ def noise_variance(scale: float | Floats) -> Any:
     199.83
     """
     rate = 1 / np.asarray(scale, dtype=np.float64)
-    return 1 / (2 * np.sinh(rate / 2) ** 2)
+    return 2 * np.exp(-rate) / np.expm1(-rate) ** 2

@@ -96,10 +96,8 @@ class User:
     @property
     def promise(self) -> str:
         """The guarantee in plain English."""
-        return (
-            f"each user, through all their events (at most {self.inserts} appearances and "
-            f"{self.deletes} disappearances are used, ever)"
-        )
+        come, gone = _number(self.inserts, "appearance"), _number(self.deletes, "disappearance")
+        return f"each user, through all their events (at most {come} and {gone} are used, ever)"
 
     def worst_cases(self) -> tuple[tuple[int, int], ...]:
         """A user can have all the inserts and all the deletes of the bound."""
@@ -108,6 +106,10 @@ class User:
     def to_dict(self) -> dict[str, Any]:
         """The unit as plain data."""
         return {"type": "user", "inserts": self.inserts, "deletes": self.deletes}
+
+
+def _number(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def unit_from_dict(spec: dict[str, Any]) -> Unit:
@@ -123,11 +125,12 @@ def unit_from_dict(spec: dict[str, Any]) -> Unit:
     }
     fields = dict(spec)
     name = fields.pop("type", None)
-    if name not in kinds:
+    if not isinstance(name, str) or name not in kinds:
         raise BudgetError(f"unknown unit of privacy {name!r}: {did_you_mean(str(name), kinds)}")
     try:
         return kinds[name](**fields)
     except TypeError:
         raise BudgetError(
-            f"unit '{name}' does not take {sorted(fields)}; a user unit takes inserts and deletes, the others nothing."
+            f"unit '{name}' came with {sorted(fields) or 'nothing'}; a user unit takes inserts and deletes, "
+            "the others nothing."
         ) from None

@@ -64,7 +64,7 @@ def _estimate_level(
     mass = up.count[parents]
     count = project(mass, unbiased, family, share)
     fraction = np.where(mass[family] > 0, count / np.where(mass > 0, mass, 1)[family], share)
-    points = divide_among_children(up.points[parents], family, fraction, hash_uniform(key, up.node[parents]))
+    points = divide_among_children(up.points[parents], family, fraction, up.node[parents], key)
     return Estimate(
         store["node"][level.rows],
         level.leaf,
