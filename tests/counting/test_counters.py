@@ -83,7 +83,9 @@ def test_no_item_ever_loses_more_than_epsilon_and_privacy_loss_is_exact(counter)
 
 
 @pytest.mark.parametrize(
-    "horizons", [range(1, 151), range(151, 226), range(226, 301), [511, 512, 513, 1023, 1024, 1025]]
+    "horizons",
+    [range(1, 151), range(151, 226), range(226, 301), [511, 512, 513, 1023, 1024, 1025]],
+    ids=["up to 150", "up to 225", "up to 300", "near powers of two"],
 )
 def test_a_tree_loses_no_more_than_epsilon_at_its_own_horizon(horizons):
     for horizon in horizons:
@@ -408,18 +410,21 @@ seeds = st.integers(0, 2**32)
 powers_of_two = st.sampled_from([0.25, 0.5, 1.0, 2.0])  # then a scale is the same float however it is computed
 
 
+@settings(deadline=None)
 @given(streams, powers_of_two, seeds)
 def test_simple_is_the_papers(values, epsilon, seed):
     expected = paper_simple(values, epsilon, laplace_from(FrozenNoise(seed)))
     assert run_alone(Simple(epsilon), values, FrozenNoise(seed)) == expected
 
 
+@settings(deadline=None)
 @given(streams, powers_of_two, st.integers(1, 12), seeds)
 def test_block_is_the_papers(values, epsilon, size, seed):
     expected = paper_block(values, epsilon, size, laplace_from(FrozenNoise(seed)))
     assert run_alone(Block(epsilon, size=size), values, FrozenNoise(seed)) == expected
 
 
+@settings(deadline=None)
 @given(streams, powers_of_two, st.integers(0, 60), seeds)
 def test_binary_tree_is_the_papers_with_the_corrected_scale(values, epsilon, spare, seed):
     horizon = max(1, len(values) + spare)
@@ -427,6 +432,7 @@ def test_binary_tree_is_the_papers_with_the_corrected_scale(values, epsilon, spa
     assert run_alone(BinaryTree(epsilon, horizon=horizon), values, FrozenNoise(seed)) == expected
 
 
+@settings(deadline=None)
 @given(streams, powers_of_two, st.integers(1, 20), seeds)
 def test_binary_tree_restarts_with_twice_the_horizon(values, epsilon, horizon, seed):
     expected = restarting_binary_tree(values, epsilon, horizon, laplace_from(FrozenNoise(seed)))

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phdstream.errors import BudgetError
@@ -28,6 +28,7 @@ def spent(budget, inserts, deletes):
     return inserts * (tree + count) + deletes * count
 
 
+@settings(deadline=None)
 @given(epsilons, users, shares, st.booleans())
 def test_a_user_costs_epsilon_and_never_more(epsilon, user, share, deletes):
     budget = Budget.solve(epsilon, user, deletes=deletes, tree_share=share)
@@ -36,6 +37,7 @@ def test_a_user_costs_epsilon_and_never_more(epsilon, user, share, deletes):
     assert cost >= Fraction(epsilon) * (1 - Fraction(1, 10**12))
 
 
+@settings(deadline=None)
 @given(epsilons, shares, st.booleans())
 def test_a_record_costs_epsilon_and_never_more(epsilon, share, deletes):
     budget = Budget.solve(epsilon, Record(), deletes=deletes, tree_share=share)
@@ -43,6 +45,7 @@ def test_a_record_costs_epsilon_and_never_more(epsilon, share, deletes):
     assert Fraction(epsilon) * (1 - Fraction(1, 10**12)) <= cost <= Fraction(epsilon)
 
 
+@settings(deadline=None)
 @given(epsilons, shares, st.booleans())
 def test_an_event_costs_epsilon_and_never_more(epsilon, share, deletes):
     budget = Budget.solve(epsilon, Event(), deletes=deletes, tree_share=share)
@@ -50,12 +53,14 @@ def test_an_event_costs_epsilon_and_never_more(epsilon, share, deletes):
     assert spent(budget, 1, 0) >= Fraction(epsilon) * (1 - Fraction(1, 10**12))
 
 
+@settings(deadline=None)
 @given(epsilons, users, shares)
 def test_the_tree_gets_its_share(epsilon, user, share):
     budget = Budget.solve(epsilon, user, tree_share=share)
     assert budget.tree / (budget.tree + budget.count) == pytest.approx(share, rel=1e-9)
 
 
+@settings(deadline=None)
 @given(epsilons, users, st.integers(0, 50), st.integers(0, 50))
 def test_spent_by_is_exact(epsilon, user, inserts, deletes):
     budget = Budget.solve(epsilon, user)
@@ -132,7 +137,7 @@ def test_a_user_needs_a_whole_number_of_deletes(deletes):
     [
         ({"type": "usr", "inserts": 1}, "did you mean 'user'"),
         ({}, "unknown unit of privacy None"),
-        ({"type": "event", "inserts": 2}, "does not take"),
+        ({"type": "event", "inserts": 2}, "the others nothing"),
         ({"type": "user", "insert": 2}, "inserts and deletes"),
         ({"type": "user", "inserts": "2"}, "whole number"),
     ],
@@ -143,9 +148,8 @@ def test_a_bad_description_of_a_unit_is_refused(spec, message):
 
 
 def test_a_user_without_inserts_is_told_what_is_missing():
-    with pytest.raises(BudgetError, match="inserts") as refusal:
+    with pytest.raises(BudgetError, match="came with nothing; a user unit takes inserts"):
         unit_from_dict({"type": "user"})
-    assert "does not take []" not in str(refusal.value)
 
 
 # --- promises ---

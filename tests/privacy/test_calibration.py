@@ -91,6 +91,7 @@ def test_path_loss_is_the_worst_over_all_paths_whatever_the_bias(scale, bias):
         assert path_loss(scale, bias) == pytest.approx(worst_path(scale, bias, nodes=nodes), rel=1e-9)
 
 
+@settings(deadline=None)
 @given(rules, st.integers(-50, 50))
 def test_the_threshold_does_not_matter(rule, threshold):
     expected = worst_path(rule.scale, rule.bias)
@@ -150,6 +151,13 @@ def test_no_smaller_bias_can_meet_the_budget(epsilon, fanout):
     for bias in range(1, rule.bias):
         most_noise = bias / math.log(fanout)
         assert path_loss(most_noise, bias) > epsilon * (1 - 1e-8)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.floats(math.log(1e-5), math.log(1e-2)).map(math.exp), fanouts)
+def test_the_next_smaller_bias_cannot_meet_a_small_budget(epsilon, fanout):
+    bias = calibrate_split(epsilon, fanout).bias - 1
+    assert path_loss(bias / math.log(fanout), bias) > epsilon * (1 - 1e-8)
 
 
 # --- whole paths, both directions ---

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains.codes import MAX_BITS, ROOT, hash_uniform
@@ -110,25 +111,26 @@ def divide_among_children(counts: Ints, parent: Ints, share: Floats, nodes: Ints
     sizes = np.bincount(parent, minlength=counts.size)
     width = 1 << max(0, int(sizes.max(initial=1)) - 1).bit_length()
     within = np.arange(parent.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    shares = np.zeros((counts.size, width))
-    shares[parent, within] = share
+    shares, there = np.zeros((counts.size, width)), np.zeros((counts.size, width), dtype=bool)
+    shares[parent, within], there[parent, within] = share, True
     dealt, part = counts[:, None], nodes[:, None]
-    for halves in _halves(shares):
+    for halves, real in zip(_halves(shares), _halves(there), strict=True):
         total = halves.sum(axis=2)
         first_share = np.where(total > 0, halves[:, :, 0] / np.where(total > 0, total, 1), 0.5)
         first = np.minimum(np.floor(dealt * first_share + hash_uniform(key, part)), dealt).astype(np.int64)
         dealt = np.stack([first, dealt - first], axis=2).reshape(counts.size, -1)
-        part = np.stack([2 * part, 2 * part + 1], axis=2).reshape(counts.size, -1)
+        halved = np.where(real[:, :, 1], 2 * part, part)  # a part whose second half is padding stays itself
+        part = np.stack([halved, 2 * part + 1], axis=2).reshape(counts.size, -1)
     return dealt[parent, within]
 
 
-def _halves(shares: Floats) -> list[Floats]:
-    """Return the shares of all halves, of halves of halves, and so on: arrays (families, parts, 2)."""
+def _halves(parts: NDArray[Any]) -> list[NDArray[Any]]:
+    """Return the sums over all halves, over halves of halves, and so on: arrays (families, parts, 2)."""
     levels = []
-    while shares.shape[1] > 1:
-        pairs = shares.reshape(shares.shape[0], -1, 2)
+    while parts.shape[1] > 1:
+        pairs = parts.reshape(parts.shape[0], -1, 2)
         levels.append(pairs)
-        shares = pairs.sum(axis=2)
+        parts = pairs.sum(axis=2)
     return levels[::-1]
 
 

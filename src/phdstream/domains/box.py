@@ -151,7 +151,8 @@ def _check_bounds(bounds: Sequence[Sequence[float]]) -> tuple[Floats, Floats]:
 
 def _most_halvings(low: Floats, high: Floats) -> int:
     """Return how many halvings, in turn, leave cells with edges that floating point can still tell apart."""
-    numbers = (high - low) / np.spacing(np.maximum(np.abs(low), np.abs(high)))
+    largest = np.maximum(np.abs(low), np.abs(high))
+    numbers = (high - low) / (2 * (largest - np.nextafter(largest, 0)))
     per_axis = np.maximum(np.floor(np.log2(numbers)) - 1, 0).astype(int)
     return int((per_axis * low.size + np.arange(low.size)).min())
 
