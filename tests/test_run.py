@@ -385,9 +385,8 @@ class TestResume:
         rng = np.random.default_rng(int.from_bytes(os.urandom(4), "big"))
         seen: dict[str, str] = {}
         for _ in range(60):
-            child = subprocess.Popen(
-                [sys.executable, "-m", "phdstream.cli", "run", str(config)], stderr=subprocess.DEVNULL
-            )
+            command = [sys.executable, "-m", "phdstream.cli", "run", str(config)]
+            child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             time.sleep(float(rng.uniform(0.3, 1.2)))
             child.send_signal(signal.SIGKILL)
             status = child.wait()
@@ -398,7 +397,7 @@ class TestResume:
                 break
         run(load_config(config))
         assert len(released(tmp_path)) == len(released(tmp_path, "points")) == 144
-        assert not list((tmp_path / "out").rglob("*.tmp")) or status != 0
+        assert not list((tmp_path / "out").rglob("*.tmp"))
 
 
 def digests(folder: Path) -> dict[str, str]:

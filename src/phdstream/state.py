@@ -52,9 +52,10 @@ def read_state(path: Path) -> tuple[dict[str, Any], Arrays]:
 def replace_file(path: Path, write: Callable[[IO[bytes]], Any], mode: int = 0o600) -> None:
     """Put a file in place at once and durably: write it aside, flush it to the disk, rename it.
 
-    On any failure the old file is untouched and nothing is left behind.
+    On any failure the old file is untouched and nothing is left behind; after a kill, at most a hidden file that the
+    next writing of the same file replaces.
     """
-    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    aside = path.with_name(f".{path.name}.tmp")
     try:
         with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:  # noqa: PTH123
             write(file)
