@@ -98,7 +98,7 @@ class DenseStream:
         )
 
     def ancestors(self, v: int) -> list[int]:
-        return [v >> (self.domain.bits * i) for i in range(self.depth[v] + 1)]
+        return [v >> (self.domain.level_bits[0] * i) for i in range(self.depth[v] + 1)]
 
     def ext(self, d: dict[int, float]) -> dict[int, float]:
         """Ext(F)(u) = Σ_v F(v)·β^-max(0, d(v,u)), where only ancestors and descendants of u count."""

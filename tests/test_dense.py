@@ -29,7 +29,7 @@ COUNTERS = {
 
 def random_codes(rng: np.random.Generator, domain: phd.Domain, most: int) -> np.ndarray:
     """Codes that crowd near zero, so that the tree is deep in places."""
-    cells = 1 << (domain.depth * domain.bits)
+    cells = 1 << (domain.total_bits)
     return np.minimum(rng.geometric(4 / cells, rng.integers(most + 1)) - 1, cells - 1)
 
 

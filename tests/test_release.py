@@ -25,7 +25,7 @@ DOMAINS = {
 
 def crowd(domain: phd.Domain, n: int, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    cells = 1 << (domain.depth * domain.bits)
+    cells = 1 << (domain.total_bits)
     codes = np.minimum(rng.geometric(8 / cells, n) - 1, cells - 1)
     return domain.place(codes, np.arange(n), key=seed)
 
@@ -79,7 +79,7 @@ class TestOnEveryDomain:
         release = run(domain, 3, seed=1)[-1]
         first, past = domain.code_range(release.leaves)
         assert first[0] == 0
-        assert past[-1] == 1 << (domain.depth * domain.bits)
+        assert past[-1] == 1 << (domain.total_bits)
         np.testing.assert_array_equal(first[1:], past[:-1])
         cells = release.cells()
         assert sum(cells["count"].to_pylist()) == pytest.approx(release.total)

@@ -37,8 +37,8 @@ def random_tick(rng: np.random.Generator, deletes: bool) -> tuple[np.ndarray, np
 def path_of(point: np.ndarray) -> set[int]:
     """The nodes that hold a point, from the root down."""
     code = int(DOMAIN.encode(point[None])[0][0])
-    finest = (1 << (DOMAIN.depth * DOMAIN.bits)) | code
-    return {finest >> (DOMAIN.bits * i) for i in range(DOMAIN.depth + 1)}
+    finest = (1 << (DOMAIN.total_bits)) | code
+    return {finest >> (DOMAIN.level_bits[0] * i) for i in range(DOMAIN.depth + 1)}
 
 
 @settings(max_examples=60, deadline=None)
@@ -62,13 +62,13 @@ def test_away_from_the_events_path_nothing_changes(seed: int, sign: int, epsilon
     np.testing.assert_array_equal(first.leaf[at_first], second.leaf[at_second])
     np.testing.assert_array_equal(first.unbiased[at_first], second.unbiased[at_second])
     only_one = np.setxor1d(first.node, second.node)
-    assert all(int(v) >> DOMAIN.bits in path or _has_ancestor(int(v), only_one) for v in only_one)
+    assert all(int(v) >> DOMAIN.level_bits[0] in path or _has_ancestor(int(v), only_one) for v in only_one)
     if sign < 0:
         assert only_one.size == 0  # deletes do not enter the selection at all
 
 
 def _has_ancestor(node: int, nodes: np.ndarray) -> bool:
-    return bool((nodes == node >> DOMAIN.bits).any())
+    return bool((nodes == node >> DOMAIN.level_bits[0]).any())
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
@@ -128,4 +128,4 @@ def test_biased_counts_fall_by_the_bias_along_every_path(seed: int) -> None:
         }
         for node, value in seen.items():
             if node > 1 and value > stream.rule.floor:
-                assert value <= seen[node >> DOMAIN.bits] - stream.rule.bias
+                assert value <= seen[node >> DOMAIN.level_bits[0]] - stream.rule.bias

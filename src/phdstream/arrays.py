@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from phdstream.errors import InputError
 
-__all__ = ["Bools", "Floats", "Ints", "points_array", "users_array"]
+__all__ = ["Bools", "Floats", "Ints", "points_array", "rectangles_array", "users_array"]
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
@@ -59,6 +59,21 @@ def _checked(points: Any, dimension: int) -> Floats:
             f"what came has {array.ndim} dimension(s)"
             + (f" and {array.shape[1]} column(s)." if array.ndim == 2 else ".")
         )
+    return array
+
+
+def rectangles_array(rectangles: Any, dimension: int) -> Floats:
+    """Return rectangles as an array (n, 2·dimension): all minima, then all maxima."""
+    try:
+        array: Floats = np.asarray(rectangles, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if array.ndim != 2 or array.shape[1] != 2 * dimension:
+        raise InputError(
+            f"rectangles must be an array (n, {2 * dimension}) of numbers: the {dimension} minima, then the maxima."
+        )
+    if np.isnan(array).any() or (array[:, :dimension] > array[:, dimension:]).any():
+        raise InputError("every rectangle needs its minima at or below its maxima, and no NaN.")
     return array
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phdstream.arrays import Floats, Ints, points_array, users_array
+from phdstream.arrays import Ints, users_array
 from phdstream.domains import Domain
 from phdstream.errors import InputError
 from phdstream.privacy import ContributionBound, Unit, User
@@ -49,11 +49,11 @@ class Intake:
         self.tally = PrivateTally()
         limits = (unit.inserts, unit.deletes) if isinstance(unit, User) else (0, 0)
         self._bounds = [ContributionBound(limit) for limit in limits]
-        self._live = np.zeros(1 << min(_LIVE_BITS, domain.depth * domain.bits), dtype=np.int64)
+        self._live = np.zeros(1 << min(_LIVE_BITS, domain.total_bits), dtype=np.int64)
 
     def admit(self, inserts: Any, deletes: Any, users: Any, delete_users: Any) -> tuple[Ints, Ints]:
         """Return the codes of the inserts and deletes to count. Bad input is refused before anything changes."""
-        come, gone = (points_array(points, self.domain.dimension) for points in (inserts, deletes))
+        come, gone = (self.domain.points(points) for points in (inserts, deletes))
         if len(gone) and not self.deletes:
             raise InputError("this stream was declared without deletes (insert_only or window), but deletes came.")
         whose = self._whose(users, len(come), "inserts"), self._whose(delete_users, len(gone), "deletes")
@@ -70,7 +70,7 @@ class Intake:
             bound.check(names)
         return names
 
-    def _codes(self, points: Floats, kind: int, users: NDArray[Any] | None) -> Ints:
+    def _codes(self, points: NDArray[Any], kind: int, users: NDArray[Any] | None) -> Ints:
         codes, inside = self.domain.encode(points)
         self.tally.outside += int((~inside).sum())
         codes = codes[inside]
@@ -82,7 +82,7 @@ class Intake:
 
     def _match(self, inserts: Ints, deletes: Ints) -> None:
         """Count deletes where nothing is left, in coarse cells: memory stays small, and the count is a lower bound."""
-        shift = max(0, self.domain.depth * self.domain.bits - _LIVE_BITS)
+        shift = max(0, self.domain.total_bits - _LIVE_BITS)
         np.add.at(self._live, inserts >> shift, 1)
         np.subtract.at(self._live, deletes >> shift, 1)
         self.tally.unmatched_deletes -= int(np.minimum(self._live, 0).sum())

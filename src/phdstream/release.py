@@ -132,7 +132,7 @@ class Release:
 
     def count(self, rectangles: Any, confidence: float = 0.95) -> Counts:
         """Estimate how many points lie in rectangles, an array (n, 2d): all minima, then all maxima."""
-        rectangles = _check_rectangles(rectangles, self.domain.dimension)
+        rectangles = self.domain.queries(rectangles)
         if not 0 < confidence < 1:
             raise InputError(f"confidence lies strictly between 0 and 1, not {confidence!r}.")
         if self.held:
@@ -212,20 +212,6 @@ def _quantile(confidence: float) -> float:
     """Return how many standard deviations to go: enough for one Laplace variable and for a sum of many."""
     normal = NormalDist().inv_cdf((1 + confidence) / 2)
     return max(normal, -math.log(1 - confidence) / math.sqrt(2))
-
-
-def _check_rectangles(rectangles: Any, dimension: int) -> Floats:
-    try:
-        array: Floats = np.asarray(rectangles, dtype=np.float64)
-    except (TypeError, ValueError):
-        array = np.empty(0)
-    if array.ndim != 2 or array.shape[1] != 2 * dimension:
-        raise InputError(
-            f"rectangles must be an array (n, {2 * dimension}) of numbers: the {dimension} minima, then the maxima."
-        )
-    if np.isnan(array).any() or (array[:, :dimension] > array[:, dimension:]).any():
-        raise InputError("every rectangle needs its minima at or below its maxima, and no NaN.")
-    return array
 
 
 def _table(columns: dict[str, Any], facts: dict[str, Any]) -> pa.Table:

@@ -42,7 +42,7 @@ a_few = settings(max_examples=15, deadline=None)
 
 
 def nodes_of_level(domain, level):
-    return st.integers(1 << (level * domain.bits), (2 << (level * domain.bits)) - 1)
+    return st.integers(1 << (level * domain.level_bits[0]), (2 << (level * domain.level_bits[0])) - 1)
 
 
 def draw_nodes(data, domain, deepest=None):
@@ -57,7 +57,7 @@ def draw_leaves(data, domain):
     for choice in data.draw(st.lists(st.integers(0, 10**6), max_size=12)):
         leaf = leaves.pop(choice % len(leaves))
         splits = level_of(domain, leaf) < domain.depth
-        leaves += [(leaf << domain.bits) + k for k in range(domain.fanout)] if splits else [leaf]
+        leaves += [(leaf << domain.level_bits[0]) + k for k in range(domain.fanout)] if splits else [leaf]
     return np.array(leaves, dtype=np.int64)
 
 
@@ -77,13 +77,15 @@ def draw_points(data, domain):
 
 
 def level_of(domain, node):
-    return (int(node).bit_length() - 1) // domain.bits
+    return (int(node).bit_length() - 1) // domain.level_bits[0]
 
 
 def ancestors(domain, codes):
     """Return the node of each code (rows) at each level (columns)."""
     levels = np.arange(domain.depth + 1)
-    return (np.int64(ROOT) << (levels * domain.bits)) | (codes[:, None] >> ((domain.depth - levels) * domain.bits))
+    return (np.int64(ROOT) << (levels * domain.level_bits[0])) | (
+        codes[:, None] >> ((domain.depth - levels) * domain.level_bits[0])
+    )
 
 
 def contains(domain, nodes, points):
@@ -134,7 +136,7 @@ def test_leaves_of_any_tree_tile_the_domain(domain, data):
     leaves = draw_leaves(data, domain)
     first, past = (np.sort(r) for r in domain.code_range(leaves))
     assert first[0] == 0
-    assert past[-1] == 1 << (domain.depth * domain.bits)
+    assert past[-1] == 1 << (domain.total_bits)
     assert (past[:-1] == first[1:]).all()
     np.testing.assert_allclose(domain.measure(leaves).sum(), domain.measure(np.array([ROOT]))[0], rtol=1e-12)
 
@@ -148,7 +150,7 @@ def test_levels_and_code_ranges_name_the_node_again(domain, data):
     assert levels.tolist() == [level_of(domain, node) for node in nodes]
     for code in (first, past - 1):
         assert (ancestors(domain, code)[np.arange(nodes.size), levels] == nodes).all()
-    assert (past - first == 1 << ((domain.depth - levels) * domain.bits)).all()
+    assert (past - first == 1 << ((domain.depth - levels) * domain.level_bits[0])).all()
 
 
 @every_domain
@@ -187,7 +189,7 @@ def test_outer_bounds_belong_to_the_box_and_nothing_beyond(domain):
     low, high = np.hsplit(domain.bounds(np.array([ROOT]))[0], 2)
     assert domain.encode(np.array([low, high]))[1].all()
     assert domain.encode(low[None])[0].tolist() == [0]
-    assert domain.encode(high[None])[0].tolist() == [(1 << (domain.depth * domain.bits)) - 1]
+    assert domain.encode(high[None])[0].tolist() == [(1 << (domain.total_bits)) - 1]
     for axis in range(domain.dimension):
         below, above = low.copy(), high.copy()
         below[axis], above[axis] = np.nextafter(low[axis], -np.inf), np.nextafter(high[axis], np.inf)
@@ -202,7 +204,7 @@ def test_not_a_number_and_infinity_are_outside(domain, bad):
         point[0, axis] = bad
         codes, held = domain.encode(point)
         assert held.tolist() == [False]
-        assert 0 <= codes[0] < 1 << (domain.depth * domain.bits)
+        assert 0 <= codes[0] < 1 << (domain.total_bits)
 
 
 @every_domain
@@ -259,8 +261,10 @@ def test_points_agree_with_bounds_at_the_deepest_depth_allowed(bounds, data):
         points = draw_points(data, domain)
         nodes = ancestors(domain, inside(domain, points))
         assert contains(domain, nodes.ravel(), np.repeat(points, nodes.shape[1], axis=0)).all()
-        codes = inside(domain, domain.sample(nodes[:1, -1], np.array([20]), key=1))
-        assert (codes == domain.code_range(nodes[:1, -1])[0]).all()
+        few = np.arange(min(64, 1 << domain.depth))
+        cells = np.unique(np.r_[nodes[:, -1], (1 << domain.depth) + few, (2 << domain.depth) - 1 - few])
+        codes = inside(domain, domain.sample(cells, np.ones(cells.size, dtype=np.int64), key=1))
+        assert (codes == domain.code_range(cells)[0]).all()
 
 
 # --- samples ---
@@ -350,8 +354,8 @@ def test_points_of_a_node_are_those_of_its_children(domain):
 
 def one_point_in_each_of_many_nodes(domain, key):
     """Return nodes of some level that leaves levels below, and a point sampled in each."""
-    level = min(domain.depth - 1, 12 // domain.bits)
-    nodes = (1 << (level * domain.bits)) + np.arange(1 << (level * domain.bits))
+    level = min(domain.depth - 1, 12 // domain.level_bits[0])
+    nodes = (1 << (level * domain.level_bits[0])) + np.arange(1 << (level * domain.level_bits[0]))
     return nodes, domain.sample(nodes, np.ones(nodes.size, dtype=np.int64), key)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phdstream.arrays import Bools, Floats, Ints
+from phdstream.arrays import Bools, Floats, Ints, points_array, rectangles_array
 from phdstream.domains.codes import MAX_BITS, ROOT, hash_uniform
 from phdstream.errors import InputError
 
@@ -19,17 +20,40 @@ __all__ = ["Domain", "divide_among_children"]
 class Domain(ABC):
     """A place Ω with a fixed tree of nested parts, each named by a 64-bit node (see `phdstream.domains.codes`).
 
-    The tree is public and fixed before any data is seen. All methods work on whole arrays.
+    The tree is public and fixed before any data is seen. All methods work on whole arrays. ``level_bits`` says how many
+    bits of the code each level takes; ``fanout`` is the most children a node can have.
     """
 
     dimension: int
     fanout: int
-    depth: int
-    bits: int
     names: tuple[str, ...]
+    level_bits: tuple[int, ...]
+
+    @property
+    def depth(self) -> int:
+        """The number of levels below the root."""
+        return len(self.level_bits)
+
+    @cached_property
+    def bits_through(self) -> Ints:
+        """How many bits of the code name a node of level 0, 1, 2, ..."""
+        return np.cumsum((0, *self.level_bits)).astype(np.int64)
+
+    @property
+    def total_bits(self) -> int:
+        """The length of a code."""
+        return int(self.bits_through[-1])
+
+    def points(self, data: Any) -> NDArray[Any]:
+        """Return points as `encode` takes them, from what a user holds; here, an array (n, d) of coordinates."""
+        return points_array(data, self.dimension)
+
+    def queries(self, data: Any) -> NDArray[Any]:
+        """Return queries as `overlap` takes them, from what a user holds; here, rectangles (n, 2d)."""
+        return rectangles_array(data, self.dimension)
 
     @abstractmethod
-    def encode(self, points: Floats) -> tuple[Ints, Bools]:
+    def encode(self, points: Any) -> tuple[Ints, Bools]:
         """Return each point's code, and whether it lies in the domain (the code of one outside means nothing)."""
 
     @abstractmethod
@@ -41,11 +65,11 @@ class Domain(ABC):
         """Return the size of each node: volume, or number of atoms."""
 
     @abstractmethod
-    def overlap(self, nodes: Ints, rectangles: Floats) -> Floats:
-        """Return, for each rectangle (rows) and node (columns), the share of the node's measure inside it."""
+    def overlap(self, nodes: Ints, rectangles: Any) -> Floats:
+        """Return, for each query (rows) and node (columns), the share of the node's measure inside it."""
 
     @abstractmethod
-    def place(self, codes: Ints, index: Ints, key: int) -> Floats:
+    def place(self, codes: Ints, index: Ints, key: int) -> NDArray[Any]:
         """Return one point, uniform in the finest cell of each code; ``index`` tells points of one cell apart."""
 
     @abstractmethod
@@ -54,24 +78,31 @@ class Domain(ABC):
 
     def levels(self, nodes: Ints) -> Ints:
         """Return the depth of each node in the tree; the root has level 0."""
-        first_of_level = np.int64(ROOT) << np.arange(0, self.depth * self.bits + 1, self.bits)
+        first_of_level = np.int64(ROOT) << self.bits_through
         return np.searchsorted(first_of_level, nodes, side="right").astype(np.int64) - 1
 
     def code_range(self, nodes: Ints) -> tuple[Ints, Ints]:
         """Return the first code of each node and the first one past it."""
-        levels = self.levels(nodes)
-        prefixes = nodes - (np.int64(ROOT) << (levels * self.bits))
-        rest = (self.depth - levels) * self.bits
+        bits = self.bits_through[self.levels(nodes)]
+        prefixes, rest = nodes - (np.int64(ROOT) << bits), self.total_bits - bits
         return prefixes << rest, (prefixes + 1) << rest
 
+    def nodes_of(self, codes: Ints, level: int) -> Ints:
+        """Return the nodes of a level that hold the codes."""
+        bits = int(self.bits_through[level])
+        return (codes >> (self.total_bits - bits)) | (ROOT << bits)
+
     def children(self, nodes: Ints) -> tuple[Ints, Ints, Floats]:
-        """Return the children of nodes, the position of each one's parent, and its share of the parent's measure."""
+        """Return the children of nodes, the position of each one's parent, and its share of the parent's measure.
+
+        The nodes are of one level, above the last. A child of measure zero is not in the tree and is left out.
+        """
         family = np.arange(self.fanout)
-        children = ((nodes << self.bits)[:, None] | family).ravel()
+        children = ((nodes << (self.fanout - 1).bit_length())[:, None] | family).ravel()
         parents = np.repeat(np.arange(nodes.size), self.fanout)
         return children, parents, np.full(children.size, 1 / self.fanout)
 
-    def sample(self, nodes: Ints, counts: Ints, key: int) -> Floats:
+    def sample(self, nodes: Ints, counts: Ints, key: int) -> NDArray[Any]:
         """Return ``counts[i]`` points spread evenly over ``nodes[i]``, always the same ones for the same key.
 
         Points are dealt down the tree: each node hands its points to its children by measure, up to a random

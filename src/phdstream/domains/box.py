@@ -44,14 +44,14 @@ class Box(Domain):
         self._low, self._high = _check_bounds(bounds)
         self.dimension = self._low.size
         self.names = check_names(names, self.dimension)
-        self.bits = _check_fanout(fanout)
-        self.fanout = 1 << self.bits
-        limit = min(MAX_BITS, _most_halvings(self._low, self._high)) // self.bits
+        bits = _check_fanout(fanout)
+        self.fanout = 1 << bits
+        limit = min(MAX_BITS, _most_halvings(self._low, self._high)) // bits
         if limit < 1:
             raise InputError("bounds are too narrow to be split: floating point has hardly a number between them.")
-        self.depth = check_depth(depth, min(limit, max(1, _HALVINGS_BY_DEFAULT * self.dimension // self.bits)), limit)
-        total = self.depth * self.bits
-        self._halvings = [len(range(axis, total, self.dimension)) for axis in range(self.dimension)]
+        by_default = min(limit, max(1, _HALVINGS_BY_DEFAULT * self.dimension // bits))
+        self.level_bits = (bits,) * check_depth(depth, by_default, limit)
+        self._halvings = [len(range(axis, self.total_bits, self.dimension)) for axis in range(self.dimension)]
         self._step = (self._high - self._low) / 2.0 ** np.array(self._halvings)
 
     def encode(self, points: Floats) -> tuple[Ints, Bools]:
@@ -74,7 +74,7 @@ class Box(Domain):
         return k
 
     def _lowest_bit(self, axis: int) -> int:
-        return self.depth * self.bits - 1 - ((self._halvings[axis] - 1) * self.dimension + axis)
+        return self.total_bits - 1 - ((self._halvings[axis] - 1) * self.dimension + axis)
 
     def bounds(self, nodes: Ints) -> Floats:
         """Return the corners of nodes, (n, 2d): all minima, then all maxima."""
@@ -96,7 +96,7 @@ class Box(Domain):
 
     def measure(self, nodes: Ints) -> Floats:
         """Return the volume of each node."""
-        volume: Floats = np.prod(self._high - self._low) * np.exp2(-self.bits * self.levels(nodes))
+        volume: Floats = np.prod(self._high - self._low) * np.exp2(-self.bits_through[self.levels(nodes)])
         return volume
 
     def overlap(self, nodes: Ints, rectangles: Floats) -> Floats:

@@ -26,7 +26,6 @@ class Cube(Domain):
     """
 
     fanout = 2
-    bits = 1
 
     def __init__(self, dimension: int, *, depth: int | None = None, names: Sequence[str] | None = None) -> None:
         if not isinstance(dimension, int | np.integer) or isinstance(dimension, bool) or dimension < 1:
@@ -34,7 +33,7 @@ class Cube(Domain):
         self.dimension = int(dimension)
         self.names = check_names(names, self.dimension)
         limit = min(self.dimension, MAX_BITS)
-        self.depth = check_depth(depth, limit, limit)
+        self.level_bits = (1,) * check_depth(depth, limit, limit)
 
     def encode(self, points: Floats) -> tuple[Ints, Bools]:
         """Return each record's code; a record with any value but 0 and 1 is outside."""
