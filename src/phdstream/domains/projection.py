@@ -1,0 +1,80 @@
+"""Coordinate systems: users' coordinates in one, the tree and its measure in another."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from phdstream.arrays import Floats
+from phdstream.errors import InputError
+
+__all__ = ["Projection", "crs_name", "need"]
+
+
+def need(module: str) -> Any:
+    """Import an optional package of the extra ``geo``, or say how to get it."""
+    from importlib import import_module
+
+    try:
+        return import_module(module)
+    except ImportError:
+        raise InputError(f"this needs {module}: install it with  pip install 'phdstream[geo]'.") from None
+
+
+def crs_name(crs: Any) -> str | None:
+    """Return a coordinate reference system as text that names it for good: its authority code, or its WKT.
+
+    >>> crs_name(None) is None
+    True
+    """
+    if crs is None:
+        return None
+    pyproj = need("pyproj")
+    try:
+        system = pyproj.CRS.from_user_input(crs)
+    except pyproj.exceptions.CRSError:
+        raise InputError(f"{crs!r} is not a coordinate reference system; use one such as 'EPSG:4326'.") from None
+    authority = system.to_authority(min_confidence=100)
+    return ":".join(authority) if authority else str(system.to_wkt())
+
+
+class Projection:
+    """Maps points between the system users speak (``crs``) and the one the tree is built in (``tree_crs``).
+
+    The tree's should be planar, so that areas and lengths mean something; for large regions an equal-area one.
+    Without systems, or with equal ones, points stay as they are.
+
+    >>> Projection(None, None).forward(np.array([[1.0, 2.0]]))
+    array([[1., 2.]])
+    """
+
+    def __init__(self, crs: Any, tree_crs: Any) -> None:
+        self.crs = crs_name(crs)
+        self.tree_crs = crs_name(tree_crs) if tree_crs is not None else self.crs
+        if self.tree_crs is not None and self.crs is None:
+            raise InputError("tree_crs is given but the coordinates' own crs is not: say crs='EPSG:4326' for degrees.")
+
+    @property
+    def identity(self) -> bool:
+        """Whether points stay as they are."""
+        return self.crs == self.tree_crs
+
+    @cached_property
+    def _transformers(self) -> tuple[Any, Any]:
+        transformer = need("pyproj").Transformer
+        there = transformer.from_crs(self.crs, self.tree_crs, always_xy=True)
+        return there, transformer.from_crs(self.tree_crs, self.crs, always_xy=True)
+
+    def forward(self, points: Floats) -> Floats:
+        """Return points (n, 2) in the tree's system; what has no image is infinite."""
+        return points if self.identity else self._apply(0, points)
+
+    def backward(self, points: Floats) -> Floats:
+        """Return points of the tree's system in the users'."""
+        return points if self.identity else self._apply(1, points)
+
+    def _apply(self, direction: int, points: Floats) -> Floats:
+        x, y = self._transformers[direction].transform(points[:, 0], points[:, 1])
+        return np.column_stack([x, y]).astype(np.float64)
