@@ -136,7 +136,7 @@ class Box(Domain):
 
 def _check_bounds(bounds: Sequence[Sequence[float]]) -> tuple[Floats, Floats]:
     try:
-        array = np.asarray(bounds, dtype=np.float64)
+        array: Floats = np.asarray(bounds, dtype=np.float64)
     except (TypeError, ValueError):
         array = np.empty(0)
     if array.ndim != 2 or array.shape[0] < 1 or array.shape[1] != 2:
