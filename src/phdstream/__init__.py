@@ -2,7 +2,8 @@
 
 from phdstream import baselines, counters
 from phdstream.counting import SelectiveCounting
-from phdstream.domains import Box, Cube, Domain
+from phdstream.domains import Box, Cube, Domain, Hierarchy
+from phdstream.domains.region import Region
 from phdstream.durability import DurableStream, durable
 from phdstream.privacy import Event, ExactNoise, Record, Simulation, User
 from phdstream.privtree import PrivTree
@@ -19,9 +20,11 @@ __all__ = [
     "DurableStream",
     "Event",
     "ExactNoise",
+    "Hierarchy",
     "PHDStream",
     "PrivTree",
     "Record",
+    "Region",
     "Release",
     "SelectiveCounting",
     "Simulation",

@@ -25,7 +25,7 @@ def facts(stream: PHDStream) -> dict[str, Any]:
         "privacy": _claim(stream),
         "epsilon": stream.budget.epsilon,
         "unit": stream.unit.to_dict(),
-        "domain": stream.domain.to_dict(),
+        "domain": stream.domain.summary(),
         "method": "phdstream",
         "counter": stream.counter.to_dict(),
         "window": stream.window,

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import shapely
 from numpy.typing import NDArray
 
 from phdstream.arrays import Floats, Ints
 from phdstream.domains import Domain
 from phdstream.errors import InputError
+from phdstream.maps import cell_shapes, check_planar, domain_crs, geodataframe, h3_shapes, layer_shapes
 from phdstream.tree import Estimate
 
 __all__ = ["Changes", "Counts", "Release"]
+
+Overlap: TypeAlias = Callable[[Ints, NDArray[Any]], Floats]
 
 _CELLS_AT_ONCE = 4_000_000
 
@@ -117,29 +122,55 @@ class Release:
     def cells(self) -> pa.Table:
         """Return the partition as an Arrow table, one row a cell.
 
-        Columns: ``node``, ``level``, the bounds, ``count`` (never negative, adds up), ``unbiased`` (may be negative),
-        ``stderr`` (of the noise in ``unbiased``) and ``points`` (how many synthetic points the cell has).
+        Columns: ``node``, ``level``, the bounds (or the name), ``count`` (never negative, adds up), ``unbiased`` (may
+        be negative), ``stderr`` (of the noise in ``unbiased``) and ``points`` (how many synthetic points it has).
         """
-        order, names = self._leaf_order, self.domain.names
+        order = self._leaf_order
         nodes = self.estimate.node[order]
-        bounds = self.domain.bounds(nodes)
-        sides = [f"{name}_min" for name in names] + [f"{name}_max" for name in names]
         columns: dict[str, NDArray[Any]] = {"node": nodes, "level": self.domain.levels(nodes)}
-        columns |= {side: bounds[:, i] for i, side in enumerate(sides)}
+        columns |= self.domain.cell_columns(nodes)
         columns |= {"count": self.estimate.count[order], "unbiased": self.estimate.unbiased[order]}
         columns |= {"stderr": np.sqrt(self.estimate.variance[order]), "points": self.estimate.points[order]}
         return _table(columns, self.facts)
 
     def count(self, rectangles: Any, confidence: float = 0.95) -> Counts:
         """Estimate how many points lie in rectangles, an array (n, 2d): all minima, then all maxima."""
-        rectangles = self.domain.queries(rectangles)
+        return self._answer(self.domain.overlap, self.domain.queries(rectangles), confidence)
+
+    def count_in(self, layer: Any, confidence: float = 0.95) -> Counts:
+        """Estimate how many points lie in each polygon of a layer (wards, counties).
+
+        ``layer`` is a GeoSeries or GeoDataFrame, Shapely polygons, or the path of a file of them; a layer in another
+        coordinate system than the domain's is converted.
+        """
+        return self._answer(self.domain.overlap_shapes, layer_shapes(self.domain, layer), confidence)
+
+    def to_h3(self, resolution: int, confidence: float = 0.95) -> pa.Table:
+        """Return counts per H3 cell, an Arrow table: ``h3``, ``count``, ``unbiased``, ``stderr``, ``low``, ``high``."""
+        cells, shapes = h3_shapes(self.domain, resolution)
+        answer = self._answer(self.domain.overlap_shapes, shapes, confidence)
+        columns = {"h3": np.array(cells), "count": answer.value, "unbiased": answer.unbiased}
+        return _table(columns | {"stderr": answer.stderr, "low": answer.low, "high": answer.high}, self.facts)
+
+    def to_geodataframe(self, what: str = "points") -> Any:
+        """Return the synthetic ``"points"``, or the ``"cells"`` with their counts, as a GeoDataFrame."""
+        if what not in ("points", "cells"):
+            raise InputError(f"a GeoDataFrame can hold 'points' or 'cells', not {what!r}.")
+        check_planar(self.domain)
+        crs = domain_crs(self.domain)
+        if what == "points":
+            shapes = np.atleast_1d(shapely.points(self.sample()))
+            return geodataframe({"tick": np.full(shapes.size, self.tick)}, shapes, crs, self.facts)
+        return geodataframe(self.cells().to_pandas(), cell_shapes(self.domain, self.leaves), crs, self.facts)
+
+    def _answer(self, overlap: Overlap, queries: NDArray[Any], confidence: float) -> Counts:
         if not 0 < confidence < 1:
             raise InputError(f"confidence lies strictly between 0 and 1, not {confidence!r}.")
         if self.held:
-            zero, unknown = np.zeros(len(rectangles)), np.full(len(rectangles), np.inf)
+            zero, unknown = np.zeros(len(queries)), np.full(len(queries), np.inf)
             return Counts(zero, zero, unknown, zero, unknown, confidence, self.privacy)
         rows = max(1, _CELLS_AT_ONCE // self.estimate.node.size)
-        parts = [self._count(rectangles[i : i + rows]) for i in range(0, len(rectangles), rows)]
+        parts = [self._count(overlap, queries[i : i + rows]) for i in range(0, len(queries), rows)]
         value, unbiased, variance = np.concatenate(parts, axis=1) if parts else np.zeros((3, 0))
         stderr = np.sqrt(variance)
         margin = _quantile(confidence) * stderr
@@ -148,10 +179,10 @@ class Release:
             value, unbiased, stderr, np.minimum(low, value), np.maximum(high, value), confidence, self.privacy
         )
 
-    def _count(self, rectangles: Floats) -> Floats:
+    def _count(self, overlap: Overlap, queries: NDArray[Any]) -> Floats:
         """Return value, unbiased value and variance: each node's own noise enters with its overlap squared."""
         e = self.estimate
-        share = self.domain.overlap(e.node, rectangles)
+        share = overlap(e.node, queries)
         of_leaves = share[:, e.leaf]
         return np.stack([of_leaves @ e.count[e.leaf], of_leaves @ e.unbiased[e.leaf], share**2 @ e.own_variance])
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from phdstream.domains.base import Domain, divide_among_children
 from phdstream.domains.box import Box
 from phdstream.domains.codes import ROOT, hash_uniform
 from phdstream.domains.cube import Cube
+from phdstream.domains.hierarchy import Hierarchy
 from phdstream.errors import InputError, did_you_mean
 
-__all__ = ["ROOT", "Box", "Cube", "Domain", "divide_among_children", "domain_from_dict", "hash_uniform"]
+__all__ = ["ROOT", "Box", "Cube", "Domain", "Hierarchy", "divide_among_children", "domain_from_dict", "hash_uniform"]
 
-_KINDS: dict[str, type[Domain]] = {"box": Box, "cube": Cube}
+_KINDS = ("box", "cube", "region", "network", "hierarchy", "globe")
 
 
 def domain_from_dict(spec: dict[str, Any]) -> Domain:
@@ -25,7 +27,9 @@ def domain_from_dict(spec: dict[str, Any]) -> Domain:
     kind = fields.pop("type", None)
     if not isinstance(kind, str) or kind not in _KINDS:
         raise InputError(f"unknown type of domain {kind!r}: {did_you_mean(str(kind), _KINDS)}")
+    module = import_module(f"phdstream.domains.{kind}")  # Shapely and the like load only for those who need them
+    make = getattr(module, kind.capitalize())
     try:
-        return _KINDS[kind](**fields)
+        return make.from_dict(fields) if hasattr(make, "from_dict") else make(**fields)  # type: ignore[no-any-return]
     except TypeError as error:
         raise InputError(f"domain of type '{kind}': {error}.") from None

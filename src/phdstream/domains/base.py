@@ -16,6 +16,8 @@ from phdstream.errors import InputError
 
 __all__ = ["Domain", "divide_among_children"]
 
+_SPREAD = 64
+
 
 class Domain(ABC):
     """A place Ω with a fixed tree of nested parts, each named by a 64-bit node (see `phdstream.domains.codes`).
@@ -68,6 +70,23 @@ class Domain(ABC):
     def overlap(self, nodes: Ints, rectangles: Any) -> Floats:
         """Return, for each query (rows) and node (columns), the share of the node's measure inside it."""
 
+    def overlap_shapes(self, nodes: Ints, shapes: NDArray[Any]) -> Floats:
+        """Return the share of each node's measure (columns) inside each polygon of users' coordinates (rows).
+
+        Unless a domain knows better: by a number of points spread evenly over each node.
+        """
+        import shapely
+
+        spread = self.sample(nodes, np.full(nodes.size, _SPREAD), key=0)
+        order = np.argsort(self.encode(spread)[0], kind="stable")  # sample orders points by code, not by node
+        first = self.code_range(nodes)[0]
+        owner = np.repeat(np.argsort(first, kind="stable"), _SPREAD)
+        share = np.zeros((shapes.size, nodes.size))
+        tree = shapely.STRtree(shapely.points(spread[order]))
+        row, point = tree.query(shapes, predicate="intersects")
+        np.add.at(share, (row, owner[point]), 1 / _SPREAD)
+        return share
+
     @abstractmethod
     def place(self, codes: Ints, index: Ints, key: int) -> NDArray[Any]:
         """Return one point, uniform in the finest cell of each code; ``index`` tells points of one cell apart."""
@@ -75,6 +94,16 @@ class Domain(ABC):
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Return the domain as plain data, for state and manifest."""
+
+    def summary(self) -> dict[str, Any]:
+        """Return the domain as a manifest states it: short, and enough to recognise it."""
+        return self.to_dict()
+
+    def cell_columns(self, nodes: Ints) -> dict[str, NDArray[Any]]:
+        """Return what a table of cells says about where they are: here, their bounds."""
+        bounds = self.bounds(nodes)
+        sides = [f"{name}_min" for name in self.names] + [f"{name}_max" for name in self.names]
+        return {side: bounds[:, i] for i, side in enumerate(sides)}
 
     def levels(self, nodes: Ints) -> Ints:
         """Return the depth of each node in the tree; the root has level 0."""

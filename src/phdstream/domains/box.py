@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains.base import Domain, check_depth, check_names
@@ -107,6 +108,19 @@ class Box(Domain):
             low, high = corners[:, axis], corners[:, d + axis]
             inside = np.minimum(rectangles[:, d + axis, None], high) - np.maximum(rectangles[:, axis, None], low)
             share *= np.clip(inside, 0, None) / (high - low)
+        return np.minimum(share, 1.0)
+
+    def overlap_shapes(self, nodes: Ints, shapes: NDArray[Any]) -> Floats:
+        """Return the share of each node's area inside each polygon; for boxes in the plane."""
+        if self.dimension != 2:
+            raise InputError(f"polygons can be counted in a plane only; this box has {self.dimension} dimensions.")
+        import shapely
+
+        cells = np.atleast_1d(shapely.box(*self.bounds(nodes).T))
+        share = np.zeros((shapes.size, nodes.size))
+        row, column = shapely.STRtree(cells).query(shapes, predicate="intersects")
+        inside = shapely.area(shapely.intersection(shapes[row], cells[column]))
+        share[row, column] = inside / shapely.area(cells)[column]
         return np.minimum(share, 1.0)
 
     def place(self, codes: Ints, index: Ints, key: int) -> Floats:

@@ -85,11 +85,17 @@ def geometry_parts(geometries: NDArray[Any], kind: str) -> NDArray[Any]:
     return parts
 
 
+def _fine(geometries: NDArray[Any]) -> float:
+    """Return a length so small that a straight side of it is as good as straight on any map."""
+    west, south, east, north = shapely.total_bounds(geometries)
+    return float(max(east - west, north - south)) / 2000
+
+
 def project_geometries(geometries: NDArray[Any], projection: Projection) -> NDArray[Any]:
     """Return geometries in the tree's coordinate system; what cannot be mapped there is refused."""
     if projection.identity:
         return geometries
-    mapped = shapely.transform(geometries, projection.forward)
+    mapped = shapely.transform(shapely.segmentize(geometries, _fine(geometries)), projection.forward)
     if not np.isfinite(shapely.get_coordinates(mapped)).all():
         raise InputError(f"some of the geometry has no place in {projection.tree_crs}: choose another tree_crs.")
     return np.asarray(mapped)

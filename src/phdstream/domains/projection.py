@@ -10,7 +10,7 @@ import numpy as np
 from phdstream.arrays import Floats
 from phdstream.errors import InputError
 
-__all__ = ["Projection", "crs_name", "need"]
+__all__ = ["EQUAL_AREA", "Projection", "crs_name", "is_geographic", "need"]
 
 
 def need(module: str) -> Any:
@@ -78,3 +78,12 @@ class Projection:
     def _apply(self, direction: int, points: Floats) -> Floats:
         x, y = self._transformers[direction].transform(points[:, 0], points[:, 1])
         return np.column_stack([x, y]).astype(np.float64)
+
+
+EQUAL_AREA = "ESRI:54034"
+"""World Cylindrical Equal Area: areas are right everywhere, and rectangles of degrees stay rectangles."""
+
+
+def is_geographic(crs: Any) -> bool:
+    """Whether a coordinate system measures in degrees."""
+    return crs is not None and bool(need("pyproj").CRS.from_user_input(crs).is_geographic)

@@ -1,0 +1,90 @@
+"""Releases on maps: layers of polygons, H3 cells, GeoDataFrames. Needs the extra ``geo``."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from phdstream.domains import ROOT, Domain
+from phdstream.domains.geometries import read_geometries
+from phdstream.domains.projection import crs_name, need
+from phdstream.errors import InputError
+
+__all__ = ["cell_shapes", "check_planar", "domain_crs", "geodataframe", "h3_shapes", "layer_shapes"]
+
+_MOST_H3_CELLS = 200_000
+_DEGREES = "EPSG:4326"
+
+
+def domain_crs(domain: Domain) -> str | None:
+    """Return the coordinate system of a domain's points, or None if it has none."""
+    crs = getattr(domain, "crs", None)
+    return None if crs is None else str(crs)
+
+
+def check_planar(domain: Domain) -> None:
+    """Refuse domains whose points are not two coordinates."""
+    if domain.dimension != 2:
+        raise InputError(f"maps need points with two coordinates; {domain!r} has {domain.dimension}.")
+
+
+def layer_shapes(domain: Domain, layer: Any) -> NDArray[Any]:
+    """Return the polygons of a layer in the domain's coordinates, in order; empty ones stay."""
+    check_planar(domain)
+    crs, own = domain_crs(domain), getattr(layer, "crs", None)
+    if hasattr(layer, "to_crs") and own is not None and crs is not None and crs_name(own) != crs:
+        layer = layer.to_crs(crs)
+    geometries, _ = read_geometries(layer)
+    kinds = {str(g.geom_type) for g in geometries} - {"Polygon", "MultiPolygon"}
+    if kinds:
+        raise InputError(f"a layer to count in must hold polygons, not {', '.join(sorted(kinds))}s.")
+    return geometries
+
+
+def h3_shapes(domain: Domain, resolution: int) -> tuple[list[str], NDArray[Any]]:
+    """Return the H3 cells of a resolution that meet the domain, and their hexagons. Coordinates must be degrees."""
+    check_planar(domain)
+    h3 = need("h3")
+    if not isinstance(resolution, int) or not 0 <= resolution <= 15:
+        raise InputError(f"an H3 resolution is a whole number from 0 to 15, not {resolution!r}.")
+    west, south, east, north = domain.bounds(np.array([ROOT]))[0]
+    if not (-180 <= west < east <= 180 and -90 <= south < north <= 90):
+        raise InputError("H3 needs longitudes and latitudes in degrees; this domain's coordinates are something else.")
+    expected = (east - west) * (north - south) / 41253 * h3.get_num_cells(resolution)
+    if expected > _MOST_H3_CELLS:
+        raise InputError(
+            f"H3 resolution {resolution} would give more than {_MOST_H3_CELLS} cells here: use a coarser one."
+        )
+    cells = sorted(_h3_cover(h3, (west, south, east, north), resolution))
+    shapes = shapely.polygons([[(lon, lat) for lat, lon in h3.cell_to_boundary(cell)] for cell in cells])
+    return cells, np.atleast_1d(shapes)
+
+
+def _h3_cover(h3: Any, box: tuple[float, float, float, float], resolution: int) -> set[str]:
+    """Return all cells that meet a box: those with their centre in it, and the neighbours of those."""
+    west, south, east, north = box
+    steps = np.linspace(west, east, max(2, int((east - west) / 60) + 2))
+    cells: set[str] = set()
+    for left, right in pairwise(steps):  # H3 takes the short way round: keep parts narrow
+        ring = [(south, left), (south, right), (north, right), (north, left)]
+        cells.update(h3.h3shape_to_cells_experimental(h3.LatLngPoly(ring), resolution, contain="overlap"))
+    return cells
+
+
+def cell_shapes(domain: Domain, nodes: NDArray[np.int64]) -> NDArray[Any]:
+    """Return the cells' shapes in users' coordinates: what the domain draws, or boxes."""
+    check_planar(domain)
+    if hasattr(domain, "geometry"):
+        return np.asarray(domain.geometry(nodes))
+    return np.atleast_1d(shapely.box(*domain.bounds(nodes).T))
+
+
+def geodataframe(columns: Any, shapes: NDArray[Any], crs: str | None, facts: dict[str, Any]) -> Any:
+    """Return a GeoDataFrame that carries the release's facts in its ``attrs``."""
+    frame = need("geopandas").GeoDataFrame(columns, geometry=shapes, crs=crs)
+    frame.attrs |= {"phdstream": facts, "privacy": facts.get("privacy", "")}
+    return frame
