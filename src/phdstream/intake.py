@@ -19,6 +19,8 @@ from phdstream.privacy import ContributionBound, Unit, User
 __all__ = ["Intake", "PrivateTally"]
 
 _LIVE_BITS = 16
+_LOOKED_AT = 1000
+"""How many points outside are tried with their coordinates swapped, each tick: enough to tell."""
 
 
 @dataclass
@@ -26,6 +28,7 @@ class PrivateTally:
     """How many events were not used as they came, for the operator's eyes only. **Private: do not publish.**
 
     - ``outside``: not in the domain, NaN or infinite; counted nowhere;
+    - ``swapped``: of those, how many would be inside with their two coordinates swapped (longitude and latitude?);
     - ``over_bound``: beyond what the unit of privacy lets one user contribute; counted nowhere;
     - ``unmatched_deletes``: deletes where nothing was left to delete (at least so many); counted like any
       other. They are not dropped: that would make one insert decide the fate of two events, which the promise
@@ -33,6 +36,7 @@ class PrivateTally:
     """
 
     outside: int = 0
+    swapped: int = 0
     over_bound: int = 0
     unmatched_deletes: int = 0
 
@@ -73,12 +77,18 @@ class Intake:
     def _codes(self, points: NDArray[Any], kind: int, users: NDArray[Any] | None) -> Ints:
         codes, inside = self.domain.encode(points)
         self.tally.outside += int((~inside).sum())
+        self.tally.swapped += self._swapped(points[~inside])
         codes = codes[inside]
         if users is not None:
             keep = self._bounds[kind].admit(users[inside])
             self.tally.over_bound += int((~keep).sum())
             codes = codes[keep]
         return codes
+
+    def _swapped(self, outside: NDArray[Any]) -> int:
+        if self.domain.dimension != 2 or not len(outside):
+            return 0
+        return int(self.domain.encode(outside[:_LOOKED_AT, ::-1])[1].sum())
 
     def _match(self, inserts: Ints, deletes: Ints) -> None:
         """Count deletes where nothing is left, in coarse cells: memory stays small, and the count is a lower bound."""

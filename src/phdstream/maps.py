@@ -60,8 +60,18 @@ def h3_shapes(domain: Domain, resolution: int) -> tuple[list[str], NDArray[Any]]
             f"H3 resolution {resolution} would give more than {_MOST_H3_CELLS} cells here: use a coarser one."
         )
     cells = sorted(_h3_cover(h3, (west, south, east, north), resolution))
-    shapes = shapely.polygons([[(lon, lat) for lat, lon in h3.cell_to_boundary(cell)] for cell in cells])
-    return cells, np.atleast_1d(shapes)
+    return cells, np.array([_hexagon(h3.cell_to_boundary(cell)) for cell in cells], dtype=object)
+
+
+def _hexagon(corners: Any) -> Any:
+    """Return a cell's shape in degrees; one that crosses the antimeridian becomes two parts."""
+    lon, lat = np.array([(lon, lat) for lat, lon in corners]).T
+    if np.ptp(lon) <= 180:
+        return shapely.Polygon(np.column_stack([lon, lat]))
+    whole = shapely.Polygon(np.column_stack([np.where(lon < 0, lon + 360, lon), lat]))
+    west = shapely.transform(whole, lambda points: points - (360, 0))
+    world = shapely.box(-180, -90, 180, 90)
+    return shapely.union(shapely.intersection(whole, world), shapely.intersection(west, world))
 
 
 def _h3_cover(h3: Any, box: tuple[float, float, float, float], resolution: int) -> set[str]:
