@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from phdstream import __version__
-from tests.test_run import SIMULATED, released, write
+from tests.test_run import SIMULATED, digests, released, write
 
 
 def phdstream(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -46,6 +46,26 @@ def test_an_error_is_one_message_and_status_1(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("phdstream: there is no configuration file")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("kilobytes", [4, 16, 20, 24, 28])
+def test_a_disk_that_fills_up_loses_nothing(tmp_path: Path, kilobytes: int) -> None:
+    """A real failing write: no file may grow past a limit. The same command, with room again, finishes the job."""
+    config = write(tmp_path)
+    limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({kilobytes * 1024},) * 2)"
+    code = (
+        f"{limit}; import sys; from phdstream.cli import main; sys.argv = ['phdstream', 'run', {str(config)!r}]; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "File too large" in done.stderr
+    assert "Traceback" not in done.stderr
+    before = digests(tmp_path)
+    again = phdstream("run", config)
+    assert again.returncode == 0, again.stderr
+    after = digests(tmp_path)
+    assert len(released(tmp_path)) == len(released(tmp_path, "points")) == 6
+    assert all(after[name] == digest for name, digest in before.items() if name != "manifest.json")
 
 
 def test_demo_needs_nothing(tmp_path: Path) -> None:
