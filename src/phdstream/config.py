@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from phdstream.domains import Domain, domain_from_dict
-from phdstream.errors import ConfigError, PhdstreamError, did_you_mean
+from phdstream.errors import ConfigError, InputError, PhdstreamError, did_you_mean
 from phdstream.privacy import Simulation, Unit, User, unit_from_dict
+from phdstream.sinks.writers import check_format
 from phdstream.sources.files import Columns
 from phdstream.sources.ticks import Clock
 from phdstream.stream import PHDStream
@@ -22,7 +23,7 @@ _KNOWN: dict[str, tuple[set[str], set[str]]] = {  # section: (required, optional
     "domain": ({"type"}, {"bounds", "fanout", "depth", "dimension"}),
     "privacy": ({"epsilon", "unit"}, {"tree_share"}),
     "stream": (set(), {"counter", "threshold", "window", "start_after", "max_nodes"}),
-    "output": ({"releases", "state"}, set()),
+    "output": ({"releases", "state"}, {"format"}),
     "simulation": ({"seed"}, set()),
 }
 _OPTIONAL_SECTIONS = {"stream", "simulation"}
@@ -44,6 +45,7 @@ class Config:
     seed: int | None
     releases: Path
     state: Path
+    format: str
 
     def stream(self) -> PHDStream:
         """Return a new stream as configured. Without a sign column it is declared insert-only."""
@@ -105,8 +107,15 @@ def _build(sections: dict[str, Any], base: Path) -> Config:
         raise ConfigError("[output] state is private and must lie outside releases, which is for the public.")
     return Config(
         _files(given["files"], base), columns, _bad_rows(given), clock, rows, domain, unit,
-        sections["privacy"]["epsilon"], options, seed, releases, state,
+        sections["privacy"]["epsilon"], options, seed, releases, state, _format(output, domain),
     )  # fmt: skip
+
+
+def _format(output: dict[str, Any], domain: Domain) -> str:
+    try:
+        return check_format(_text(output.get("format", "parquet"), "[output] format"), domain)
+    except InputError as error:
+        raise ConfigError(f"[output] {error}") from None
 
 
 def _unit(spec: Any) -> Unit:

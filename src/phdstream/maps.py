@@ -68,7 +68,7 @@ def _hexagon(corners: Any) -> Any:
     lon, lat = np.array([(lon, lat) for lat, lon in corners]).T
     if np.ptp(lon) <= 180:
         return shapely.Polygon(np.column_stack([lon, lat]))
-    whole = shapely.Polygon(np.column_stack([np.where(lon < 0, lon + 360, lon), lat]))
+    whole = shapely.make_valid(shapely.Polygon(np.column_stack([np.where(lon < 0, lon + 360, lon), lat])))
     west = shapely.transform(whole, lambda points: points - (360, 0))
     world = shapely.box(-180, -90, 180, 90)
     return shapely.union(shapely.intersection(whole, world), shapely.intersection(west, world))

@@ -35,7 +35,7 @@ def run(config: Config, progress: Callable[[int, int | None], None] = lambda tic
 
     ``progress`` is told each tick's number and how many there are (None if ticks go by rows): both public.
     """
-    folder = ReleaseFolder(config.releases, _extra_facts(config))
+    folder = ReleaseFolder(config.releases, _extra_facts(config), config.format)
     with durable(config.state, config.stream()) as stream:
         folder.check_not_ahead_of(stream.tick)
         if config.clock and not config.drop_bad_rows:

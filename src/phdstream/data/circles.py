@@ -11,7 +11,7 @@ from phdstream.arrays import Floats
 from phdstream.counting import check_whole
 from phdstream.errors import InputError
 
-__all__ = ["CircleTick", "moving_circles"]
+__all__ = ["CircleTick", "growing_circles", "moving_circles"]
 
 _OUTER, _INNER, _WIDTH = 0.42, 0.28, 0.022
 """Radii, and the spread of points around them, read off the authors' own simulated data."""
@@ -23,6 +23,23 @@ class CircleTick:
 
     inserts: Floats
     deletes: Floats
+
+
+def growing_circles(points: int = 50_000, ticks: int = 100, seed: int = 0) -> Iterator[CircleTick]:
+    """Yield the paper's circles (a): points appear on both circles, as many each tick, and nothing ever vanishes.
+
+    Each point is on one circle or the other with equal probability.
+
+    >>> [len(tick.inserts) for tick in growing_circles(points=300, ticks=3)]
+    [100, 100, 100]
+    """
+    check_whole("points", points)
+    check_whole("ticks", ticks)
+    rng = np.random.default_rng(seed)
+    both = np.where(rng.random((points, 1)) < 0.5, _circle(rng, points, _OUTER), _circle(rng, points, _INNER))
+    appear = np.linspace(0, points, ticks + 1).astype(int)
+    for t in range(ticks):
+        yield CircleTick(both[appear[t] : appear[t + 1]], np.empty((0, 2)))
 
 
 def moving_circles(points: int = 25_000, ticks: int = 60, seed: int = 0) -> Iterator[CircleTick]:

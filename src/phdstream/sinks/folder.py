@@ -1,4 +1,4 @@
-"""A folder of releases: one Parquet of points and one of cells per tick, and a manifest. Public."""
+"""A folder of releases: one file of points and one of cells per tick, and a manifest. Public."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet
-
 from phdstream.errors import InputError, StateError
 from phdstream.release import Release
+from phdstream.sinks.writers import FORMATS, Encoder, encode_cells, encode_points
 from phdstream.state import replace_file
 
 __all__ = ["ReleaseFolder"]
@@ -22,11 +19,12 @@ _PUBLIC = 0o644
 class ReleaseFolder:
     """Publishes releases: ``points/tick-00001.parquet``, ``cells/tick-00001.parquet``, ..., ``manifest.json``.
 
-    Every file appears whole or not at all. Publishing a release again writes the same content.
+    ``format`` is one of `phdstream.sinks.writers.FORMATS`. Every file appears whole or not at all. Publishing a
+    release again writes the same content.
     """
 
-    def __init__(self, folder: Path, extra: dict[str, Any]) -> None:
-        self.folder, self._extra = folder, extra
+    def __init__(self, folder: Path, extra: dict[str, Any], format: str = "parquet") -> None:
+        self.folder, self._extra, self._format = folder, extra, format
         try:
             for part in ("points", "cells"):
                 (folder / part).mkdir(parents=True, exist_ok=True)
@@ -57,13 +55,9 @@ class ReleaseFolder:
 
     def publish(self, release: Release) -> None:
         """Write a release's points and cells, then the manifest that names it."""
-        points = release.sample()
-        columns = {name: points[:, i] for i, name in enumerate(release.domain.names)}
-        cells = release.cells()
-        table = pa.table(columns).replace_schema_metadata(cells.schema.metadata)
         try:
-            self._write("cells", cells, release.tick)
-            self._write("points", table, release.tick)
+            self._write("cells", encode_cells(release, self._format), release.tick)
+            self._write("points", encode_points(release, self._format), release.tick)
             self._write_manifest(release)
         except OSError as error:
             raise StateError(
@@ -72,12 +66,11 @@ class ReleaseFolder:
                 "written."
             ) from error
 
-    def _write(self, part: str, table: pa.Table, tick: int) -> None:
-        table = table.add_column(0, "tick", pa.array(np.full(table.num_rows, tick, dtype=np.int64)))
-        path = self.folder / part / f"tick-{tick:05d}.parquet"
-        replace_file(path, lambda file: pyarrow.parquet.write_table(table, file), _PUBLIC)
+    def _write(self, part: str, encode: Encoder, tick: int) -> None:
+        replace_file(self.folder / part / f"tick-{tick:05d}{FORMATS[self._format]}", encode, _PUBLIC)
 
     def _write_manifest(self, release: Release) -> None:
-        manifest = release.facts | self._extra | {"last_tick": release.tick, "files": ["points/*", "cells/*"]}
+        written = {"last_tick": release.tick, "files": ["points/*", "cells/*"], "format": self._format}
+        manifest = release.facts | self._extra | written
         text = json.dumps(manifest, indent=2, ensure_ascii=False).encode()
         replace_file(self.folder / "manifest.json", lambda file: file.write(text), _PUBLIC)

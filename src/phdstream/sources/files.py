@@ -1,4 +1,4 @@
-"""Events from CSV and Parquet files, batch by batch: never more than a batch in memory. Private."""
+"""Events from files and tables, batch by batch: never more than a batch of a file in memory. Private."""
 
 from __future__ import annotations
 
@@ -10,33 +10,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
-import pyarrow.parquet
 from numpy.typing import NDArray
 
 from phdstream.arrays import Bools, Floats, Ints
-from phdstream.errors import InputError, did_you_mean
+from phdstream.errors import InputError
+from phdstream.sources.columns import Columns
+from phdstream.sources.formats import file_batches
+from phdstream.sources.frames import frame_batches, source_name
+from phdstream.sources.geometry import KIND
 
 __all__ = ["Columns", "Events", "read_events", "read_times"]
 
 _BATCH_ROWS = 1 << 17
 _NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$|^\s*(?i:nan|[-+]?inf(inity)?)\s*$"
 _TIME = pa.timestamp("us")
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Which columns hold what."""
-
-    coordinates: tuple[str, ...]
-    time: str | None = None
-    sign: str | None = None
-    user: str | None = None
-
-    @property
-    def needed(self) -> list[str]:
-        """The columns to read."""
-        return [name for name in (self.time, *self.coordinates, self.sign, self.user) if name is not None]
+_SLASHES = r"^(\d{4})/(\d{2})/(\d{2})"  # how GDAL writes dates into shapefiles
 
 
 @dataclass
@@ -59,80 +47,48 @@ class Events:
         return Events(time, self.points[rows], self.sign[rows], users)
 
 
-def read_events(files: Sequence[Path], columns: Columns, zone: bool, drop_bad: bool) -> Iterator[Events]:
-    """Yield all events of the files, in order.
+def read_events(sources: Sequence[Any], columns: Columns, zone: bool, drop_bad: bool) -> Iterator[Events]:
+    """Yield all events of files (paths) or tables (pandas, GeoPandas, Polars, Arrow), in order.
 
-    A row that cannot be read (no time, text where a number belongs, a sign that is neither +1 nor -1, no user) stops
-    the reading with a message, or is left out and counted in ``bad``.
+    A row that cannot be read (no time, text where a number belongs, a geometry that is no point, a sign that is neither
+    +1 nor -1, no user) stops the reading with a message, or is left out and counted in ``bad``.
     """
-    for path in files:
+    for source in sources:
         first_row = 1
-        for batch in _batches(path, columns.needed):
-            yield _Reader(path, first_row, zone, drop_bad).events(batch, columns)
+        for batch in _batches(source, columns):
+            yield _Reader(source_name(source), first_row, zone, drop_bad).events(batch, columns)
             first_row += batch.num_rows
 
 
-def read_times(files: Sequence[Path], column: str, zone: bool) -> Iterator[Ints]:
+def read_times(sources: Sequence[Any], column: str, zone: bool) -> Iterator[Ints]:
     """Yield the times of all rows, in order; used to check them before anything is released."""
-    for path in files:
+    for source in sources:
         first_row = 1
-        for batch in _batches(path, [column]):
-            times, good = _Reader(path, first_row, zone, drop_bad=False).times(batch, column)
+        for batch in _batches(source, Columns((), time=column)):
+            times, good = _Reader(source_name(source), first_row, zone, drop_bad=False).times(batch, column)
             yield times[good]
             first_row += batch.num_rows
 
 
-def _batches(path: Path, needed: list[str]) -> Iterator[pa.RecordBatch]:
-    try:
-        if path.suffix.lower() in (".parquet", ".pq"):
-            yield from _parquet_batches(path, needed)
-        else:
-            yield from _csv_batches(path, needed)
-    except FileNotFoundError:
-        raise InputError(f"there is no file {path}.") from None
-    except pa.ArrowInvalid as error:
-        kind = "Parquet" if path.suffix.lower() in (".parquet", ".pq") else "CSV"
-        reason = str(error).splitlines()[0].split(":")[0]
-        raise InputError(
-            f"{path} is not a whole {kind} file ({reason}). Is it empty, cut off, or of another format?"
-        ) from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or type(error).__name__}.") from None
-
-
-def _parquet_batches(path: Path, needed: list[str]) -> Iterator[pa.RecordBatch]:
-    with pyarrow.parquet.ParquetFile(path) as file:
-        _check_columns(path, needed, file.schema_arrow.names)
-        yield from file.iter_batches(batch_size=_BATCH_ROWS, columns=needed)
-
-
-def _csv_batches(path: Path, needed: list[str]) -> Iterator[pa.RecordBatch]:
-    with pyarrow.csv.open_csv(path) as head:
-        _check_columns(path, needed, head.schema.names)
-    as_text = pyarrow.csv.ConvertOptions(
-        include_columns=needed, column_types=dict.fromkeys(needed, pa.string()), strings_can_be_null=True
-    )
-    with pyarrow.csv.open_csv(path, convert_options=as_text) as file:
-        yield from file
-
-
-def _check_columns(path: Path, needed: list[str], there: list[str]) -> None:
-    for name in needed:
-        if name not in there:
-            raise InputError(f"{path} has no column '{name}': {did_you_mean(name, there)}")
+def _batches(source: Any, columns: Columns) -> Iterator[pa.RecordBatch]:
+    if isinstance(source, str | Path):
+        return file_batches(Path(source), columns, _BATCH_ROWS)
+    return frame_batches(source, columns, _BATCH_ROWS)
 
 
 @dataclass
 class _Reader:
     """Turns one batch into events; knows where it stands, for messages."""
 
-    path: Path
+    source: str
     first_row: int
     zone: bool
     drop_bad: bool
 
     def events(self, batch: pa.RecordBatch, columns: Columns) -> Events:
         good = np.ones(batch.num_rows, dtype=bool)
+        if KIND in batch.schema.names:
+            self.geometries(batch.column(KIND), good)
         points = np.column_stack([self.numbers(batch, name, good) for name in columns.coordinates])
         time = sign = users = None
         if columns.time is not None:
@@ -140,73 +96,92 @@ class _Reader:
             good &= known
         if columns.sign is not None:
             sign = self.numbers(batch, columns.sign, good)
-            self._expect(good, np.isin(sign, (-1, 1)), columns.sign, "must be +1 or -1")
+            self._expect(good, np.isin(sign, (-1, 1)), f"column '{columns.sign}' must be +1 or -1")
         if columns.user is not None:
-            users = self.users(batch.column(columns.user), columns.user, good)
+            users = self.users(_plain(batch.column(columns.user)), columns.user, good)
         signs = np.ones(batch.num_rows, np.int64) if sign is None else np.where(good, sign, 1).astype(np.int64)
         events = Events(time, points, signs, users).only(good)
         events.bad = int((~good).sum())
         return events
 
+    def geometries(self, kinds: pa.Array, good: Bools) -> None:
+        """Mark the rows whose geometry is not a point as bad."""
+        there = kinds.is_valid().to_numpy(zero_copy_only=False)
+        self._expect(good, there, "the geometry is missing or empty")
+        points = pc.fill_null(pc.equal(kinds, "Point"), True).to_numpy(zero_copy_only=False)
+        self._expect(good, points, "the geometry is not a single point but a line, an area or several points")
+
     def numbers(self, batch: pa.RecordBatch, name: str, good: Bools) -> Floats:
         """Return a column as floats; what is missing is NaN, what is not a number is a bad row."""
-        column = batch.column(name)
+        column = _plain(batch.column(name))
         try:
             floats = pc.cast(column, pa.float64())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
-                raise InputError(f"{self.path}: column '{name}' holds {column.type}, not numbers.") from None
+                raise InputError(f"{self.source}: column '{name}' holds {column.type}, not numbers.") from None
             readable = pc.fill_null(pc.match_substring_regex(column, _NUMBER), True)
-            self._expect(good, readable.to_numpy(zero_copy_only=False), name, "has text where a number belongs")
+            complaint = f"column '{name}' has text where a number belongs"
+            self._expect(good, readable.to_numpy(zero_copy_only=False), complaint)
             floats = pc.cast(pc.utf8_trim_whitespace(pc.if_else(readable, column, None)), pa.float64())
         numbers: Floats = pc.fill_null(floats, np.nan).to_numpy(zero_copy_only=False)
         return numbers
 
     def times(self, batch: pa.RecordBatch, name: str) -> tuple[Ints, Bools]:
         """Return a column as microseconds, and where there is a time."""
-        column = batch.column(name)
+        column = _plain(batch.column(name))
         good = np.ones(len(column), dtype=bool)
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             column = self._parse_times(column, name, good)
         elif not pa.types.is_temporal(column.type):
-            raise InputError(f"{self.path}: column '{name}' holds {column.type}, not times (such as 2024-05-31 18:00).")
+            raise InputError(
+                f"{self.source}: column '{name}' holds {column.type}, not times (such as 2024-05-31 18:00)."
+            )
         if pa.types.is_timestamp(column.type) and (column.type.tz is not None) != self.zone:
             raise InputError(
-                f"{self.path}: the times in '{name}' {'have' if column.type.tz else 'have no'} time zone, but the "
+                f"{self.source}: the times in '{name}' {'have' if column.type.tz else 'have no'} time zone, but the "
                 f"start of the ticks {'has one' if self.zone else 'has none'}: write both in the same way."
             )
-        self._expect(good, column.is_valid().to_numpy(zero_copy_only=False), name, "has rows without a time")
+        self._expect(good, column.is_valid().to_numpy(zero_copy_only=False), f"column '{name}' has rows without a time")
         stamps = pc.cast(column, pa.timestamp("us", getattr(column.type, "tz", None)), safe=False)
         return pc.fill_null(stamps.view(pa.int64()), 0).to_numpy(zero_copy_only=False), good
 
     def _parse_times(self, column: pa.Array, name: str, good: Bools) -> pa.Array:
         kind = pa.timestamp("us", "UTC") if self.zone else _TIME
+        column = pc.replace_substring_regex(column, _SLASHES, r"\1-\2-\3")
         try:
             return pc.cast(column, kind)
         except pa.ArrowInvalid:
             parsed = [_parse_time(text, kind) for text in column.to_pylist()]
             readable = np.array([p is not None or t is None for p, t in zip(parsed, column.to_pylist(), strict=True)])
             zone = "with" if self.zone else "without"
-            self._expect(good, readable, name, f"has text that is not a time such as 2024-05-31 18:00, {zone} a zone")
+            complaint = f"column '{name}' has text that is not a time such as 2024-05-31 18:00, {zone} a zone"
+            self._expect(good, readable, complaint)
             return pa.array(parsed, pa.int64()).view(kind)
 
     def users(self, column: pa.Array, name: str, good: Bools) -> NDArray[Any]:
         """Return a column of users as integers or text."""
-        self._expect(good, column.is_valid().to_numpy(zero_copy_only=False), name, "has rows without a user")
+        self._expect(good, column.is_valid().to_numpy(zero_copy_only=False), f"column '{name}' has rows without a user")
         if pa.types.is_integer(column.type):
             users: NDArray[Any] = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
             return users
         text = pc.fill_null(pc.cast(column, pa.string()), "")
         return np.asarray(text.to_numpy(zero_copy_only=False), dtype=np.str_)
 
-    def _expect(self, good: Bools, expected: Bools, name: str, complaint: str) -> None:
+    def _expect(self, good: Bools, expected: Bools, complaint: str) -> None:
         wrong = good & ~expected
         if wrong.any() and not self.drop_bad:
             raise InputError(
-                f"{self.path}: column '{name}' {complaint}, first in data row {self.first_row + int(wrong.argmax())}. "
+                f"{self.source}: {complaint}, first in data row {self.first_row + int(wrong.argmax())}. "
                 'Mend the file, or set bad_rows = "drop" to leave such rows out. (Do not publish this message.)'
             )
         good &= expected
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """Return categories as what they stand for, and text in the form that all of Arrow computes with."""
+    if pa.types.is_dictionary(column.type):
+        return _plain(column.dictionary).take(column.indices)
+    return pc.cast(column, pa.string()) if pa.types.is_string_view(column.type) else column
 
 
 def _parse_time(text: str | None, kind: pa.DataType) -> int | None:

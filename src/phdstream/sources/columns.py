@@ -1,0 +1,64 @@
+"""Which columns hold what, and where a source keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from phdstream.errors import InputError, did_you_mean
+
+__all__ = ["Columns", "Found"]
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where a source keeps what is needed: the columns to read, and the coordinates its point geometry stands for."""
+
+    columns: list[str]
+    xy: tuple[str, str] | None
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns hold what."""
+
+    coordinates: tuple[str, ...]
+    time: str | None = None
+    sign: str | None = None
+    user: str | None = None
+
+    @property
+    def needed(self) -> list[str]:
+        """The columns to read."""
+        return [name for name in (self.time, *self.coordinates, self.sign, self.user) if name is not None]
+
+    def find(self, source: str, there: Sequence[str], geometry: bool) -> Found:
+        """Return where to read, given the columns that are there, and whether there is a geometry besides.
+
+        Two coordinates without a column of their name are the x and the y of the geometry.
+
+        >>> Columns(("lon", "lat"), time="when").find("a.gpkg", ["when", "fare"], geometry=True)
+        Found(columns=['when'], xy=('lon', 'lat'))
+        """
+        absent = [name for name in self.coordinates if name not in there]
+        xy = (absent[0], absent[1]) if geometry and len(absent) == 2 else None
+        columns = [name for name in self.needed if xy is None or name not in xy]
+        for name in columns:
+            _check(source, name, there, geometry)
+        return Found(columns, xy)
+
+
+def _check(source: str, name: str, there: Sequence[str], geometry: bool) -> None:
+    if name not in there:
+        note = " (Its points stand for two coordinates, x and y: not for more, nor for one.)" if geometry else ""
+        raise InputError(f"{source} has no column '{name}': {did_you_mean(name, there)}{note}{_separator(there)}")
+    if list(there).count(name) > 1:
+        raise InputError(f"{source} has more than one column '{name}': give each its own name.")
+
+
+def _separator(there: Sequence[str]) -> str:
+    """Return a hint if the only column is a header that was not split."""
+    for mark, word in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+        if len(there) == 1 and mark in there[0]:
+            return f" The columns seem to be separated by {word}: use commas in .csv and tabs in .tsv files."
+    return ""

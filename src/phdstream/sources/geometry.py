@@ -1,0 +1,121 @@
+"""Point geometries as two columns of coordinates and one that says what kind of geometry each row has."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import shapely
+from numpy.typing import NDArray
+
+from phdstream.errors import InputError
+from phdstream.sources.columns import Found
+
+__all__ = ["KIND", "check_kinds", "find_geometry", "may_be_points", "with_coordinates"]
+
+KIND = "phdstream:kind of geometry"
+"""The column that says what a row's geometry is: "Point", another kind, or nothing if it is missing or empty."""
+_MAY_BE_POINTS = {"Point", "Point Z", "Point M", "Point ZM", "2.5D Point", "3D Point", "Unknown"}
+_SEVERAL = ["MultiPoint", "MultiLineString", "MultiPolygon", "GeometryCollection"]
+_NAMES = np.array(["", "Point", "LineString", "LinearRing", "Polygon", *_SEVERAL])
+"""The name of each kind, at one more than Shapely's number for it."""
+_EXTENSION = b"ARROW:extension:name"
+
+
+def find_geometry(source: str, schema: pa.Schema) -> str | None:
+    """Return the name of the geometry column, or None; refuse a file that says it holds no points.
+
+    It is the primary column of GeoParquet's metadata, or the first column marked as one of GeoArrow's types.
+    """
+    geo = (schema.metadata or {}).get(b"geo")
+    if geo is not None:
+        return _of_geoparquet(source, geo, schema.names)
+    marked = [field.name for field in schema if _extension_name(field).startswith(("geoarrow.", "ogc.wkb"))]
+    return marked[0] if marked else None
+
+
+def _extension_name(field: pa.Field) -> str:
+    if isinstance(field.type, pa.BaseExtensionType):
+        return str(field.type.extension_name)
+    return str((field.metadata or {}).get(_EXTENSION, b"").decode())
+
+
+def _of_geoparquet(source: str, geo: bytes, names: list[str]) -> str:
+    try:
+        meta = json.loads(geo)
+        name = str(meta["primary_column"])
+        column = meta["columns"][name]
+        kinds = [str(kind) for kind in column.get("geometry_types", [])]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise InputError(f"{source} calls itself GeoParquet, but its description of the geometry is damaged.") from None
+    if name not in names:
+        raise InputError(f"{source} says its geometry is in the column '{name}', but there is none of that name.")
+    check_kinds(source, kinds)
+    return name
+
+
+def check_kinds(source: str, kinds: list[str]) -> None:
+    """Refuse a source whose description says that it holds other geometries only.
+
+    >>> check_kinds("a.gpkg", ["Point Z"])
+    """
+    if kinds and not any(map(may_be_points, kinds)):
+        raise InputError(f"{source} holds {_listed(kinds)} geometries, but every event is a point. {_remedy(kinds)}")
+
+
+def may_be_points(kind: str) -> bool:
+    """Return whether geometries declared to be of a kind can be points."""
+    return kind in _MAY_BE_POINTS
+
+
+def _listed(kinds: list[str]) -> str:
+    return " and ".join(sorted(set(kinds)))
+
+
+def _remedy(kinds: list[str]) -> str:
+    if all(kind.startswith(("MultiPoint", "3D MultiPoint")) for kind in kinds):
+        return "Split them into single points (in QGIS: Multipart to singleparts)."
+    return "Turn each into a point first (in QGIS: Centroids), or give the file that has the points."
+
+
+def with_coordinates(source: str, batch: pa.RecordBatch, geometry: str, found: Found) -> pa.RecordBatch:
+    """Return the columns found, the x and y of the geometry under the names of the coordinates, and `KIND`."""
+    columns = {name: batch.column(name) for name in found.columns}
+    if found.xy is not None:
+        points, kinds = _points(source, batch.column(geometry))
+        columns |= {found.xy[0]: pa.array(points[:, 0]), found.xy[1]: pa.array(points[:, 1]), KIND: kinds}
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _points(source: str, column: pa.Array) -> tuple[NDArray[np.float64], pa.Array]:
+    if isinstance(column, pa.ExtensionArray):
+        column = column.storage
+    if pa.types.is_struct(column.type) and column.type.get_field_index("y") >= 0:
+        return _of_coordinates(column, pc.struct_field(column, "x"), pc.struct_field(column, "y"))
+    if pa.types.is_fixed_size_list(column.type):
+        return _of_coordinates(column, pc.list_element(column, 0), pc.list_element(column, 1))
+    if any(is_kind(column.type) for is_kind in (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view)):
+        return _of_wkb(column.to_numpy(zero_copy_only=False))
+    raise InputError(f"{source}: the geometry is stored as {column.type}, neither as WKB nor as points.")
+
+
+def _of_coordinates(column: pa.Array, x: pa.Array, y: pa.Array) -> tuple[NDArray[np.float64], pa.Array]:
+    points = np.column_stack([pc.fill_null(part, np.nan).to_numpy(zero_copy_only=False) for part in (x, y)])
+    there = column.is_valid().to_numpy(zero_copy_only=False) & ~np.isnan(points).any(axis=1)
+    return points, _kinds(np.where(there, "Point", ""))
+
+
+def _of_wkb(wkb: NDArray[Any]) -> tuple[NDArray[np.float64], pa.Array]:
+    shapes = shapely.from_wkb(wkb, on_invalid="ignore")
+    types = shapely.get_type_id(shapes)
+    empty = shapely.is_empty(shapes)
+    kinds = np.where(empty, "", _NAMES[types + 1])
+    shapes[empty] = None  # which have no x
+    return np.column_stack([shapely.get_x(shapes), shapely.get_y(shapes)]), _kinds(kinds)
+
+
+def _kinds(kinds: NDArray[Any]) -> pa.Array:
+    return pa.array(kinds, pa.string(), mask=kinds == "")
