@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
-from phdstream.domains.network import Network
 
 import phdstream as phd
+from phdstream.domains.network import Network
 
 POINTS, TICKS = 100_000, 5
 

@@ -3,6 +3,8 @@
 from phdstream import baselines, counters
 from phdstream.counting import SelectiveCounting
 from phdstream.domains import Box, Cube, Domain, Hierarchy
+from phdstream.domains.globe import Globe
+from phdstream.domains.network import Network
 from phdstream.domains.region import Region
 from phdstream.durability import DurableStream, durable
 from phdstream.privacy import Event, ExactNoise, Record, Simulation, User
@@ -20,7 +22,9 @@ __all__ = [
     "DurableStream",
     "Event",
     "ExactNoise",
+    "Globe",
     "Hierarchy",
+    "Network",
     "PHDStream",
     "PrivTree",
     "Record",

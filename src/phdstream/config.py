@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from phdstream.domains import Domain, domain_from_dict
+from phdstream.configured_domain import DOMAIN_FILES, configured_domain
+from phdstream.domains import Domain, Hierarchy
 from phdstream.errors import ConfigError, InputError, PhdstreamError, did_you_mean
 from phdstream.privacy import Simulation, Unit, User, unit_from_dict
 from phdstream.sinks.writers import check_format
@@ -20,7 +21,7 @@ __all__ = ["Config", "load_config"]
 _KNOWN: dict[str, tuple[set[str], set[str]]] = {  # section: (required, optional)
     "input": ({"files", "coordinates"}, {"time", "sign", "user", "bad_rows"}),
     "ticks": (set(), {"every", "start", "end", "rows"}),
-    "domain": ({"type"}, {"bounds", "fanout", "depth", "dimension"}),
+    "domain": ({"type"}, {"bounds", "fanout", "depth", "dimension", "crs", "tree_crs", *DOMAIN_FILES, "snap"}),
     "privacy": ({"epsilon", "unit"}, {"tree_share"}),
     "stream": (set(), {"counter", "threshold", "window", "start_after", "max_nodes"}),
     "output": ({"releases", "state"}, {"format"}),
@@ -100,7 +101,8 @@ def _build(sections: dict[str, Any], base: Path) -> Config:
     options = dict(sections.get("stream", {}))
     if "tree_share" in sections["privacy"]:
         options["tree_share"] = sections["privacy"]["tree_share"]
-    domain = domain_from_dict(sections["domain"] | {"names": list(columns.coordinates)})
+    domain = configured_domain(sections["domain"], columns.coordinates, base)
+    columns = replace(columns, names=isinstance(domain, Hierarchy))
     output = sections["output"]
     releases, state = (base / _text(output[key], f"[output] {key}") for key in ("releases", "state"))
     if releases.resolve() == state.resolve() or releases.resolve() in state.resolve().parents:

@@ -28,7 +28,8 @@ class PrivateTally:
     """How many events were not used as they came, for the operator's eyes only. **Private: do not publish.**
 
     - ``outside``: not in the domain, NaN or infinite; counted nowhere;
-    - ``swapped``: of those, how many would be inside with their two coordinates swapped (longitude and latitude?);
+    - ``swapped``: of those, how many would be inside with their two coordinates swapped (longitude and latitude?),
+      in ticks where most would;
     - ``over_bound``: beyond what the unit of privacy lets one user contribute; counted nowhere;
     - ``unmatched_deletes``: deletes where nothing was left to delete (at least so many); counted like any
       other. They are not dropped: that would make one insert decide the fate of two events, which the promise
@@ -88,7 +89,8 @@ class Intake:
     def _swapped(self, outside: NDArray[Any]) -> int:
         if self.domain.dimension != 2 or not len(outside):
             return 0
-        return int(self.domain.encode(outside[:_LOOKED_AT, ::-1])[1].sum())
+        swapped = self.domain.encode(outside[:_LOOKED_AT, ::-1])[1]
+        return int(swapped.sum()) if swapped.mean() > 0.5 else 0  # a few would be chance
 
     def _match(self, inserts: Ints, deletes: Ints) -> None:
         """Count deletes where nothing is left, in coarse cells: memory stays small, and the count is a lower bound."""

@@ -123,6 +123,11 @@ def _private_notes(stream: DurableStream) -> list[str]:
         "events were beyond their user's bound": tally.over_bound,
     }
     lines = [f"{number} {what}: not counted" for what, number in counts.items() if number]
+    if tally.swapped:
+        lines.append(
+            f"{tally.swapped} or more of those outside would be inside with their two coordinates swapped: are "
+            "longitude and latitude in the right order?"
+        )
     if tally.unmatched_deletes:
         lines.append(
             f"at least {tally.unmatched_deletes} deletes where nothing was left to delete: counted as they came. Are "

@@ -23,8 +23,10 @@ _HALVINGS_BY_DEFAULT = 10
 class Box(Domain):
     """The points between given bounds, split in halves.
 
-    With ``fanout=2`` each level halves one coordinate, in turn; with ``2**d`` it halves all d at once; any power of
-    two works. A point on a dividing line belongs to the upper part; the outer upper bound belongs to the box.
+    With ``fanout=2`` each level halves one coordinate, in turn; with ``2**d`` it halves all d at once; any
+    power of two works. ``crs`` says in what coordinate system the bounds are; it is a label for maps and
+    files and changes nothing else. A point on a dividing line belongs to the upper part; the outer upper
+    bound belongs to the box.
 
     >>> city = Box([(-74.3, -73.7), (40.5, 41.0)], names=("lon", "lat"))
     >>> codes, inside = city.encode(np.array([[-74.0, 40.7], [0.0, 0.0]]))
@@ -41,7 +43,9 @@ class Box(Domain):
         fanout: int = 2,
         depth: int | None = None,
         names: Sequence[str] | None = None,
+        crs: str | None = None,
     ) -> None:
+        self.crs = crs
         self._low, self._high = _check_bounds(bounds)
         self.dimension = self._low.size
         self.names = check_names(names, self.dimension)
@@ -141,6 +145,7 @@ class Box(Domain):
             "fanout": self.fanout,
             "depth": self.depth,
             "names": list(self.names),
+            **({} if self.crs is None else {"crs": self.crs}),
         }
 
     def __repr__(self) -> str:

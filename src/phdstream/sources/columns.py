@@ -20,12 +20,13 @@ class Found:
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns hold what."""
+    """Which columns hold what. With ``names`` the coordinates are the names of a place, level by level, not numbers."""
 
     coordinates: tuple[str, ...]
     time: str | None = None
     sign: str | None = None
     user: str | None = None
+    names: bool = False
 
     @property
     def needed(self) -> list[str]:

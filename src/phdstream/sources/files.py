@@ -32,7 +32,7 @@ class Events:
     """A batch of events: time (microseconds, or None), points, sign (+1 or -1), users (or None)."""
 
     time: Ints | None
-    points: Floats
+    points: NDArray[Any]
     sign: Ints
     users: NDArray[Any] | None
     bad: int = 0
@@ -89,7 +89,7 @@ class _Reader:
         good = np.ones(batch.num_rows, dtype=bool)
         if KIND in batch.schema.names:
             self.geometries(batch.column(KIND), good)
-        points = np.column_stack([self.numbers(batch, name, good) for name in columns.coordinates])
+        points = self.places(batch, columns) if columns.names else self.points(batch, columns, good)
         time = sign = users = None
         if columns.time is not None:
             time, known = self.times(batch, columns.time)
@@ -110,6 +110,16 @@ class _Reader:
         self._expect(good, there, "the geometry is missing or empty")
         points = pc.fill_null(pc.equal(kinds, "Point"), True).to_numpy(zero_copy_only=False)
         self._expect(good, points, "the geometry is not a single point but a line, an area or several points")
+
+    def points(self, batch: pa.RecordBatch, columns: Columns, good: Bools) -> Floats:
+        """Return the coordinates, one column each."""
+        return np.column_stack([self.numbers(batch, name, good) for name in columns.coordinates])
+
+    def places(self, batch: pa.RecordBatch, columns: Columns) -> NDArray[Any]:
+        """Return the names of places, one row each; names in several columns are joined to a path."""
+        parts = [pc.cast(_plain(batch.column(name)), pa.string()) for name in columns.coordinates]
+        paths = pc.binary_join_element_wise(*parts, "/", null_handling="skip")
+        return np.asarray(pc.fill_null(paths, "").to_numpy(zero_copy_only=False), dtype=np.str_).reshape(-1, 1)
 
     def numbers(self, batch: pa.RecordBatch, name: str, good: Bools) -> Floats:
         """Return a column as floats; what is missing is NaN, what is not a number is a bad row."""

@@ -1,0 +1,378 @@
+"""`Network`: points on lines, such as streets; the tree halves the plane, and the measure is length."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from phdstream.arrays import Bools, Floats, Ints
+from phdstream.domains.base import Domain
+from phdstream.domains.box import Box
+from phdstream.domains.codes import ROOT, hash_uniform
+from phdstream.domains.geometries import geometry_parts, read_geometries
+from phdstream.domains.projection import Projection, is_geographic, need
+from phdstream.domains.segments import (
+    NUMBERS_AT_ONCE,
+    ClippedSegments,
+    NearestSegment,
+    Segments,
+    TiledLines,
+    halves_of,
+    ragged,
+    straight_segments,
+)
+from phdstream.errors import InputError
+
+__all__ = ["Network"]
+
+_FINEST_METRES = 20.0
+_PIECES_IN_A_TILE = 64
+_MOST_HALVINGS = 16
+
+
+class Network(Domain):
+    """The points of lines, such as a city's streets. Points beside them are moved to the nearest line.
+
+    Parameters
+    ----------
+    lines: Shapely lines, a GeoSeries, the path of a file of them, or an OSMnx graph. Both directions of a street
+        count once, and so does any segment that is given twice; streets drawn side by side stay two.
+    snap: how far from a line a point may be, in units of ``tree_crs``; farther points are outside.
+    crs, tree_crs: the coordinates of lines and points, and the planar system in which lengths are measured, such as
+        ``crs="EPSG:4326", tree_crs="EPSG:32618"``. Without any, coordinates are taken as planar.
+    depth, fanout: of the tree; by default its finest cells are about 20 metres wide, or it has 20 halvings in all
+        when the unit is not known.
+    bounds: what is halved, ``[(x low, high), (y low, high)]`` in ``tree_crs``; by default just around the lines.
+
+    A node is the part of the lines in a cell of a `Box`; a cell without lines is not in the tree. Lengths are whole
+    numbers of grains (see `phdstream.domains.segments`), so they add up exactly.
+
+    >>> street = Network([shapely.LineString([(0, 0), (100, 0), (100, 60)])], snap=5)
+    >>> street.encode(np.array([[10.0, 3.0], [10.0, 30.0]]))[1].tolist()
+    [True, False]
+    >>> street.measure(np.array([1])).tolist(), street.overlap(np.array([1]), np.array([[0, -1, 40, 1]])).tolist()
+    ([160.0], [[0.25]])
+    >>> bool(street.sample(np.array([1]), np.array([3]), key=1)[:, 1].max() <= 60)
+    True
+    """
+
+    dimension = 2
+
+    def __init__(
+        self,
+        lines: Any,
+        *,
+        snap: float,
+        crs: Any = None,
+        tree_crs: Any = None,
+        depth: int | None = None,
+        fanout: int = 2,
+        names: Sequence[str] | None = None,
+        bounds: Sequence[Sequence[float]] | None = None,
+    ) -> None:
+        self.snap = _check_snap(snap)
+        self._lines, own = _read_lines(lines, crs)
+        self._projection = Projection(own, tree_crs)
+        self.crs, self.tree_crs = self._projection.crs, self._projection.tree_crs
+        _check_planar(self._projection, self._lines)
+        ends = _project(straight_segments(self._lines), self._projection, self.snap / 100)
+        names = ("lon", "lat") if names is None and is_geographic(own) else names
+        self._box = _box_around(ends, bounds, fanout, depth, names, self.tree_crs)
+        self.names, self.fanout, self.level_bits = self._box.names, self._box.fanout, self._box.level_bits
+        self._halves = Box(self._box.to_dict()["bounds"], depth=self.total_bits)
+        self._segments = Segments(ends, self._blur(ends.reshape(-1, 2)))
+        self._tree = ClippedSegments(self._segments, self._halves)
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Network:
+        """Return the network that `to_dict` described, or one read from the file that ``lines`` names."""
+        others = {name: value for name, value in fields.items() if name != "type"}
+        lines = others.pop("lines", None)
+        if isinstance(lines, str) and not Path(lines).suffix:
+            lines = _read_binary(lines)
+        return cls(lines, **others)
+
+    def _blur(self, points: Floats) -> float:
+        """Return how far a point may move on its way to the users' system and back."""
+        there_and_back = self._projection.forward(self._projection.backward(points))
+        return float(np.abs(there_and_back - points).max())
+
+    @cached_property
+    def _nearest(self) -> NearestSegment:
+        return NearestSegment(self._segments, self.snap)
+
+    def encode(self, points: Floats) -> tuple[Ints, Bools]:
+        """Return the code of the place on the lines nearest to each point, and whether it is within ``snap``."""
+        segment, at = self._nearest(self._projection.forward(points))
+        inside = segment >= 0
+        rows, codes = segment[inside], np.zeros(len(points), dtype=np.int64)
+        size = self._segments.grains[rows]
+        grain = np.minimum((at[inside] * size).astype(np.int64), size - 1)
+        low, high = np.hsplit(self._box.bounds(np.array([ROOT]))[0], 2)
+        codes[inside] = self._box.encode(np.clip(self._segments.centres(rows, grain), low, high))[0]
+        return codes, inside
+
+    def measure(self, nodes: Ints) -> Floats:
+        """Return the length of line in each node, in units of ``tree_crs``."""
+        return self._tree.grains(nodes).astype(np.float64) * self._segments.grain
+
+    def children(self, nodes: Ints) -> tuple[Ints, Ints, Floats]:
+        """Return the children that have lines in them, the position of each one's parent, and its share of length."""
+        children, parent = nodes, np.arange(nodes.size)
+        for _ in range(self.level_bits[0]):
+            children, parent = halves_of(children), np.repeat(parent, 2)
+            there = self._tree.grains(children) > 0
+            children, parent = children[there], parent[there]
+        return children, parent, self._tree.grains(children) / self._tree.grains(nodes)[parent]
+
+    def bounds(self, nodes: Ints) -> Floats:
+        """Return the bounding boxes of the nodes' cells, (n, 4), in users' coordinates."""
+        corners = self._halves.bounds(nodes)
+        if self._projection.identity:
+            return corners
+        (x0, y0, x1, y1), xm, ym = corners.T, corners[:, ::2].mean(axis=1), corners[:, 1::2].mean(axis=1)
+        xs, ys = (x0, xm, x1, x1, x1, xm, x0, x0), (y0, y0, y0, ym, y1, y1, y1, ym)
+        around = self._projection.backward(np.column_stack([np.ravel(xs), np.ravel(ys)])).reshape(8, -1, 2)
+        return np.hstack([around.min(axis=0), around.max(axis=0)])
+
+    def sample(self, nodes: Ints, counts: Ints, key: int) -> Floats:
+        """Return ``counts[i]`` points spread over the lines of ``nodes[i]``, in the order of codes.
+
+        Point i of a node belongs to key, node and i alone: asking for more keeps the others. Each lies on a line up
+        to floating point, and is encoded to its node again.
+        """
+        order = np.argsort(self.code_range(nodes)[0], kind="stable")
+        order = order[counts[order] > 0]
+        which, index = ragged(counts[order])
+        return self._points(nodes[order], which, index, key)
+
+    def place(self, codes: Ints, index: Ints, key: int) -> Floats:
+        """Return one point on the lines of each code's finest cell."""
+        finest, which = np.unique(codes | (ROOT << self.total_bits), return_inverse=True)
+        return self._points(finest, which, index, key)
+
+    def _points(self, nodes: Ints, which: Ints, index: Ints, key: int) -> Floats:
+        """Return points of ``nodes[which]``, each the centre of one of the node's grains."""
+        grains = self._tree.grains(nodes)
+        if (grains == 0).any():
+            raise InputError("there are no points in a cell without lines: it is not in the tree.")
+        _, segment, low, high = self._tree.pieces(nodes)
+        ends, size = np.cumsum(high - low), grains[which]
+        chosen = np.minimum((hash_uniform(key, nodes[which], index + 1) * size).astype(np.int64), size - 1)
+        rank = chosen + (np.cumsum(grains) - grains)[which]
+        piece = np.searchsorted(ends, rank, side="right")
+        grain = high[piece] - (ends[piece] - rank)
+        return self._projection.backward(self._segments.centres(segment[piece], grain))
+
+    def overlap(self, nodes: Ints, rectangles: Floats) -> Floats:
+        """Return the share of each node's length (columns) inside each rectangle (rows) of users' coordinates.
+
+        A line along a rectangle's upper side is not inside, unless the network ends there: rectangles that tile it
+        add up to one.
+        """
+        return self._share(nodes, self._open_outward(rectangles), TiledLines.inside)
+
+    def overlap_shapes(self, nodes: Ints, shapes: NDArray[Any]) -> Floats:
+        """Return the share of each node's length inside each polygon of users' coordinates, its border included."""
+        return self._share(nodes, shapes, TiledLines.inside_shapes)
+
+    def _share(self, nodes: Ints, queries: NDArray[Any], inside: Callable[..., Floats]) -> Floats:
+        """Add up what is inside over the tiles of each node: they stand together in the order of codes."""
+        share, tiles = np.zeros((len(queries), nodes.size)), self._tiles(nodes)
+        if not tiles.size:
+            return share
+        lines, starts = TiledLines(*self._drawn(tiles)), self._halves.code_range(tiles)[0]
+        first, past = (np.searchsorted(starts, codes) for codes in self._halves.code_range(nodes))
+        total, rows = np.maximum(self._tree.grains(nodes), 1), max(1, NUMBERS_AT_ONCE // tiles.size)
+        for i in range(0, len(queries), rows):
+            up_to = np.cumsum(np.pad(inside(lines, queries[i : i + rows]), ((0, 0), (1, 0))), axis=1)
+            share[i : i + rows] = (up_to[:, past] - up_to[:, first]) / total
+        return np.clip(share, 0, 1)
+
+    def _tiles(self, nodes: Ints) -> Ints:
+        """Return disjoint nodes with few pieces each, in the order of codes, of which the given nodes are made up."""
+        known, done = _Among(self._halves, nodes), [nodes[:0]]
+        tiles = np.array([ROOT])[: nodes.size]
+        covered = np.zeros(tiles.size, dtype=bool)
+        while tiles.size:
+            covered, above = covered | known.has(tiles), known.is_above(tiles)
+            many = (self._tree.number(tiles) > _PIECES_IN_A_TILE) & (tiles < ROOT << self.total_bits)
+            splits = above | (covered & many)
+            done.append(tiles[covered & ~splits])
+            tiles, covered = halves_of(tiles[splits]), np.repeat(covered[splits], 2)
+            there = self._tree.grains(tiles) > 0
+            tiles, covered = tiles[there], covered[there]
+        found = np.concatenate(done)
+        return found[np.argsort(self._halves.code_range(found)[0])]
+
+    def _drawn(self, nodes: Ints) -> tuple[Ints, Ints, Floats]:
+        """Return all pieces of nodes: the node's position, the grains, and the ends (n, 2, 2) in users' coordinates."""
+        owner, segment, low, high = self._tree.pieces(nodes)
+        ends = [self._segments.along(segment, at.astype(np.float64)) for at in (low, high)]
+        drawn = self._projection.backward(np.concatenate(ends))
+        return owner, high - low, np.stack(np.split(drawn, 2), axis=1)
+
+    def _open_outward(self, rectangles: Floats) -> Floats:
+        """Move the sides beyond which there are no lines to infinity."""
+        low, high = np.hsplit(np.asarray(rectangles, dtype=np.float64), 2)
+        least, most = np.hsplit(shapely.total_bounds(self._lines), 2)
+        return np.hstack([np.where(low <= least, -np.inf, low), np.where(high >= most, np.inf, high)])
+
+    def geometry(self, nodes: Ints) -> NDArray[Any]:
+        """Return the lines of each node as a MultiLineString in users' coordinates."""
+        owner, _, ends = self._drawn(nodes)
+        drawn = np.full(nodes.size, shapely.MultiLineString(), dtype=object)
+        if owner.size:
+            shapely.multilinestrings(shapely.linestrings(ends), indices=owner, out=drawn)
+        return drawn
+
+    def boundary(self) -> Any:
+        """Return all lines as one MultiLineString in users' coordinates."""
+        return shapely.multilinestrings(self._lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the network as plain data, with all its lines."""
+        return self._box.to_dict() | {"type": "network", "lines": self._binary().hex()} | self._shared()
+
+    def summary(self) -> dict[str, Any]:
+        """Return what identifies the network, in short; the digest is of the lines' well-known binary."""
+        everything = np.array([ROOT])
+        size = {"length": float(self.measure(everything)[0]), "bounds": self.bounds(everything)[0].tolist()}
+        digest = {"digest": hashlib.sha256(self._binary()).hexdigest()}
+        return self._box.to_dict() | {"type": "network"} | self._shared() | size | digest
+
+    def _shared(self) -> dict[str, Any]:
+        return {"crs": self.crs, "tree_crs": self.tree_crs, "snap": self.snap}
+
+    def _binary(self) -> bytes:
+        return bytes(shapely.to_wkb(self.boundary(), byte_order=1))
+
+    def __repr__(self) -> str:
+        length = float(self.measure(np.array([ROOT]))[0])
+        return f"Network({len(self._lines)} lines, length={length:g}, snap={self.snap:g}, depth={self.depth})"
+
+
+class _Among:
+    """Tells which nodes of a binary tree are among given ones, and which are above some of them."""
+
+    def __init__(self, tree: Domain, nodes: Ints) -> None:
+        self._tree, self._nodes = tree, np.unique(nodes)
+        first, past = tree.code_range(self._nodes)
+        order = np.lexsort((-past, first))  # of nodes that start together, the smallest comes last
+        self._first, self._width = first[order], (past - first)[order]
+
+    def has(self, nodes: Ints) -> Bools:
+        at = np.minimum(np.searchsorted(self._nodes, nodes), self._nodes.size - 1)
+        return np.equal(self._nodes[at], nodes)
+
+    def is_above(self, nodes: Ints) -> Bools:
+        first, past = self._tree.code_range(nodes)
+        last = np.searchsorted(self._first, past) - 1
+        return (last >= 0) & (self._first[last] >= first) & (self._width[last] < past - first)
+
+
+def _read_lines(lines: Any, crs: Any) -> tuple[NDArray[Any], str | None]:
+    """Return lines of positive length in two dimensions, each once whatever its direction, and their system."""
+    if hasattr(lines, "edges") and hasattr(lines, "nodes") and hasattr(lines, "graph"):
+        lines = _graph_lines(lines)
+    geometries, own = read_geometries(lines, crs)
+    coordinates, line = shapely.get_coordinates(geometry_parts(geometries, "LineString"), return_index=True)
+    if not np.isfinite(coordinates).all():
+        raise InputError("every coordinate of the lines must be a finite number.")
+    flat = shapely.linestrings(coordinates, indices=line)
+    flat = flat[shapely.length(flat) > 0]
+    if not flat.size:
+        raise InputError("there is no line of positive length.")
+    _, first = np.unique(shapely.to_wkb(shapely.normalize(flat)), return_index=True)
+    return flat[np.sort(first)], own
+
+
+def _read_binary(lines: str) -> Any:
+    try:
+        return shapely.from_wkb(lines)
+    except shapely.errors.GEOSException:
+        raise InputError("lines must name a file, or be well-known binary in hexadecimal.") from None
+
+
+def _graph_lines(graph: Any) -> Any:
+    """Return the edges of an OSMnx graph: their geometry, or straight between the nodes' x and y."""
+    try:
+        at = {node: (data["x"], data["y"]) for node, data in graph.nodes(data=True)}
+        edges = [d.get("geometry") or shapely.LineString([at[u], at[v]]) for u, v, d in graph.edges(data=True)]
+        crs = graph.graph.get("crs")
+        return edges if crs is None else need("geopandas").GeoSeries(edges, crs=crs)
+    except (KeyError, TypeError, ValueError):
+        raise InputError("a graph needs x and y at its nodes, or Shapely lines as its edges' geometry.") from None
+
+
+def _project(ends: Floats, projection: Projection, tolerance: float) -> Floats:
+    """Return segments in the tree's system; one that would be bent there is halved until it is as good as straight."""
+    if projection.identity:
+        return ends
+    for _ in range(_MOST_HALVINGS):
+        middle = (ends[:, :2] + ends[:, 2:]) / 2
+        start, through, end = np.split(projection.forward(np.concatenate([ends[:, :2], middle, ends[:, 2:]])), 3)
+        if not np.isfinite([start, through, end]).all():
+            break
+        bent = np.hypot(*(through - (start + end) / 2).T) > tolerance
+        if not bent.any():
+            return np.hstack([start, end])
+        halves = np.hstack([ends[bent, :2], middle[bent]]), np.hstack([middle[bent], ends[bent, 2:]])
+        ends = np.concatenate([ends[~bent], *halves])
+    raise InputError(f"some of the lines have no place in {projection.tree_crs}: choose another tree_crs.")
+
+
+def _check_snap(snap: Any) -> float:
+    number = isinstance(snap, int | float | np.integer | np.floating) and not isinstance(snap, bool)
+    if not number or not 0 < snap < math.inf:
+        raise InputError(f"snap must be a positive, finite distance in units of tree_crs, not {snap!r}.")
+    return float(snap)
+
+
+def _check_planar(projection: Projection, lines: NDArray[Any]) -> None:
+    if not is_geographic(projection.tree_crs):
+        return
+    west, south, east, north = shapely.total_bounds(lines)
+    zone = math.floor(((west + east) / 2 + 180) / 6) % 60 + 1
+    utm = f"EPSG:{(32600 if south + north >= 0 else 32700) + zone}"
+    hint = f"such as tree_crs={utm!r}" if is_geographic(projection.crs) else "or leave tree_crs out"
+    raise InputError(
+        f"{projection.tree_crs} is in degrees, but lengths and the snap distance need a planar system: "
+        f"give one as tree_crs, {hint}."
+    )
+
+
+def _box_around(
+    ends: Floats,
+    bounds: Sequence[Sequence[float]] | None,
+    fanout: int,
+    depth: int | None,
+    names: Sequence[str] | None,
+    crs: str | None,
+) -> Box:
+    """Return the box of the tree: the one asked for, or one just around the segments and as deep as makes sense."""
+    low, high = ends.reshape(-1, 2).min(axis=0), ends.reshape(-1, 2).max(axis=0)
+    margin = (high - low).max() / 1024
+    bounds = np.column_stack([low - margin, high + margin]).tolist() if bounds is None else bounds
+    box = Box(bounds, fanout=fanout, depth=depth, names=names)
+    outer = box.bounds(np.array([ROOT]))[0]
+    if box.dimension != 2 or (low < outer[:2]).any() or (high > outer[2:]).any():
+        raise InputError(f"bounds must hold all lines, which reach from {low.tolist()} to {high.tolist()}.")
+    if depth is None and crs is not None:
+        metres = float((outer[2:] - outer[:2]).max()) * _metres_per_unit(crs)
+        halvings = 2 * round(math.log2(max(metres / _FINEST_METRES, 2)))
+        box = Box(bounds, fanout=fanout, depth=max(1, halvings // (box.fanout.bit_length() - 1)), names=names)
+    return box
+
+
+def _metres_per_unit(crs: str) -> float:
+    axes = need("pyproj").CRS(crs).axis_info
+    return float(axes[0].unit_conversion_factor) if axes else 1.0
