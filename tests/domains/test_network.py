@@ -8,7 +8,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import geopandas
-import networkx
 import numpy as np
 import pyproj
 import pytest
@@ -182,22 +181,36 @@ def test_lines_on_the_outer_border_are_inside():
 @settings(max_examples=200, deadline=None)
 @given(
     st.tuples(*[st.floats(-10, 10)] * 4),
-    st.one_of(st.floats(-12, 12), st.integers(-10, 10)),
+    st.lists(st.one_of(st.floats(-12, 12), st.integers(-10, 10)), min_size=2, max_size=9),
     st.integers(0, 1),
     st.sampled_from([1.0, 1e-12, 3e-16, 0.0]),
 )
-def test_grains_before_a_border_are_counted_by_their_centres(ends, border, axis, flatter):
+def test_borders_cut_a_segment_in_their_order_and_where_they_are(ends, borders, axis, flatter):
     ends = np.array([ends])
     ends[0, 2 + axis] = ends[0, axis] + flatter * (ends[0, 2 + axis] - ends[0, axis])
     if (ends[:, :2] == ends[:, 2:]).all():
         return
-    segments = Segments(ends, blur=np.hypot(*(ends[0, 2:] - ends[0, :2])) / 16 / 50)
-    row, grain = np.zeros(int(segments.grains[0]), np.int64), np.arange(segments.grains[0])
-    below = segments.centres(row, grain)[:, axis] < border
-    rising = segments.rising(row[:1], np.array([axis]))[0]
-    expected = np.sum(below == rising)
-    found = segments.grains_before(row[:1], np.array([axis]), np.array([float(border)]))
-    assert found.tolist() == [expected]
+    segments, borders = Segments(ends), np.sort(np.array(borders, dtype=float))
+    row, axes = np.zeros(borders.size, np.int64), np.full(borders.size, axis)
+    cuts, size = segments.grains_before(row, axes, borders), segments.grains[0]
+    rising = segments.rising(row, axes)[0]
+    assert (np.diff(cuts) * (1 if rising else -1) >= 0).all()
+    assert ((cuts >= 0) & (cuts <= size)).all()
+    inner = (cuts > 0) & (cuts < size)
+    reached = segments.along(row[inner], cuts[inner])[:, axis]
+    np.testing.assert_allclose(reached, borders[inner], atol=2 * segments.grain)
+    below = max(ends[0, axis], ends[0, 2 + axis]) < borders
+    assert (cuts[below] == (size if rising else 0)).all()
+
+
+@pytest.mark.parametrize("slope", [(1, -1), (2, -6), (3, -1), (7, -3), (5, 5)])
+def test_a_line_through_the_corner_of_a_cell_leaves_no_crumb_in_its_neighbours(slope):
+    for length in (1, 1 / 3, 0.7):
+        step = np.array(slope) / 8 * length
+        street = line(np.array([4, 4]) - step, np.array([4, 4]) + step)
+        network = Network([street], snap=1, bounds=SQUARE, depth=2)
+        assert (np.sort(network.measure(np.arange(4, 8))) > network.measure(EVERYTHING) / 3).sum() == 2
+        assert (network.measure(np.arange(4, 8)) > 0).sum() == 2
 
 
 def test_duplicate_and_reversed_segments_count_once():
@@ -503,6 +516,7 @@ def test_a_long_straight_line_in_degrees_stays_on_its_parallel():
 
 
 def street_graph(**attributes):
+    networkx = pytest.importorskip("networkx")
     graph = networkx.MultiDiGraph(**attributes)
     for node, (x, y) in enumerate([(0, 0), (100, 0), (100, 50)]):
         graph.add_node(node, x=x, y=y)
@@ -520,7 +534,8 @@ def test_graphs_are_read_with_both_directions_once():
     assert Network(street_graph(crs="EPSG:32618"), snap=5).crs == "EPSG:32618"
     with pytest.raises(InputError, match="EPSG:4326 was given"):
         Network(street_graph(crs="EPSG:32618"), snap=5, crs="EPSG:4326")
-    bare = networkx.MultiDiGraph([(0, 1)])
+    bare = street_graph()
+    bare.add_edge("nowhere", "somewhere")
     with pytest.raises(InputError, match="x and y at its nodes"):
         Network(bare, snap=5)
 

@@ -44,7 +44,8 @@ class Network(Domain):
     Parameters
     ----------
     lines: Shapely lines, a GeoSeries, the path of a file of them, or an OSMnx graph. Both directions of a street
-        count once, and so does any segment that is given twice; streets drawn side by side stay two.
+        count once, and so does any segment that is given twice; lines drawn side by side, or one on the other with
+        different vertices, stay two.
     snap: how far from a line a point may be, in units of ``tree_crs``; farther points are outside.
     crs, tree_crs: the coordinates of lines and points, and the planar system in which lengths are measured, such as
         ``crs="EPSG:4326", tree_crs="EPSG:32618"``. Without any, coordinates are taken as planar.
@@ -116,8 +117,7 @@ class Network(Domain):
         rows, codes = segment[inside], np.zeros(len(points), dtype=np.int64)
         size = self._segments.grains[rows]
         grain = np.minimum((at[inside] * size).astype(np.int64), size - 1)
-        low, high = np.hsplit(self._box.bounds(np.array([ROOT]))[0], 2)
-        codes[inside] = self._box.encode(np.clip(self._segments.centres(rows, grain), low, high))[0]
+        codes[inside] = self._tree.codes(rows, grain)
         return codes, inside
 
     def measure(self, nodes: Ints) -> Floats:
@@ -147,7 +147,7 @@ class Network(Domain):
         """Return ``counts[i]`` points spread over the lines of ``nodes[i]``, in the order of codes.
 
         Point i of a node belongs to key, node and i alone: asking for more keeps the others. Each lies on a line up
-        to floating point, and is encoded to its node again.
+        to floating point, and is encoded to its node again (unless two lines run along one border, one on the other).
         """
         order = np.argsort(self.code_range(nodes)[0], kind="stable")
         order = order[counts[order] > 0]
@@ -170,7 +170,7 @@ class Network(Domain):
         rank = chosen + (np.cumsum(grains) - grains)[which]
         piece = np.searchsorted(ends, rank, side="right")
         grain = high[piece] - (ends[piece] - rank)
-        return self._projection.backward(self._segments.centres(segment[piece], grain))
+        return self._projection.backward(self._segments.along(segment[piece], grain + 0.5))
 
     def overlap(self, nodes: Ints, rectangles: Floats) -> Floats:
         """Return the share of each node's length (columns) inside each rectangle (rows) of users' coordinates.
@@ -216,7 +216,7 @@ class Network(Domain):
     def _drawn(self, nodes: Ints) -> tuple[Ints, Ints, Floats]:
         """Return all pieces of nodes: the node's position, the grains, and the ends (n, 2, 2) in users' coordinates."""
         owner, segment, low, high = self._tree.pieces(nodes)
-        ends = [self._segments.along(segment, at.astype(np.float64)) for at in (low, high)]
+        ends = [self._segments.along(segment, at) for at in (low, high)]
         drawn = self._projection.backward(np.concatenate(ends))
         return owner, high - low, np.stack(np.split(drawn, 2), axis=1)
 

@@ -1,10 +1,10 @@
 """Straight segments in the plane, measured in whole grains: which is nearest to a point, and which lie in a cell.
 
 A *grain* is a bit of line about a ten-millionth of a metre long (for streets in metres). Every segment is a row of
-whole grains, and a grain lies where its centre lies. So lengths are integers: the parts of a node add up exactly, in
-whatever order they were worked out; and a point of a line, once named by its segment and grain, lies in the same cell
-at every level, however close to a border. Cells are half-open, as `Box.encode` has them: a segment along a dividing
-line belongs to the upper cell.
+whole grains, and a border cuts it between two of them. So lengths are integers: the parts of a node add up exactly, in
+whatever order they were worked out; and a place on a line, once named by its segment and grain, lies in one cell of
+every level, and that cell has some length, however close to a border it is. Cells are half-open, as those of `Box`
+are: a segment along a dividing line belongs to the upper one.
 """
 
 from __future__ import annotations
@@ -88,10 +88,6 @@ class Segments:
         points: Floats = self.start[rows] + (position / self.grains[rows])[:, None] * self.step[rows]
         return points
 
-    def centres(self, rows: Ints, grain: Ints) -> Floats:
-        """Return the centre of each grain."""
-        return self.along(rows, grain + 0.5)
-
     def rising(self, rows: Ints, axis: Ints) -> Bools:
         """Return whether segments do not fall along a coordinate."""
         return self.step[rows, axis] >= 0
@@ -100,28 +96,13 @@ class Segments:
         """Return how many grains a segment has on its starting side of a dividing line.
 
         The starting side is below ``border`` for a segment that rises along the axis or keeps to it, and at or above
-        it for one that falls. The answer agrees with the centres of grains to the last bit: it is computed, checked,
-        and searched for where rounding made it wrong.
+        it for one that falls. Never falls (or rises, for a segment that falls) as the border moves up, also in
+        floating point; and a segment through the corner of a cell is cut in one place by both borders.
         """
         start, step, size = self.start[rows, axis], self.step[rows, axis], self.grains[rows]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            ideal = np.where(step == 0, np.where(start < border, size, 0), np.rint((border - start) / step * size))
-        before = np.clip(ideal, 0, size).astype(np.int64)
-
-        def starts(grain: Ints, at: Any) -> Bools:
-            below: Bools = start[at] + (grain + 0.5) / size[at] * step[at] < border[at]
-            same: Bools = below == (step[at] >= 0)
-            return same
-
-        everywhere = np.s_[:]
-        last_ok = (before == 0) | starts(before - 1, everywhere)
-        wrong = np.flatnonzero(~(last_ok & ((before == size) | ~starts(before, everywhere))))
-        low, high = np.zeros(wrong.size, np.int64), size[wrong]
-        while (low < high).any():
-            middle = (low + high) // 2
-            ahead = starts(middle, wrong) & (low < high)
-            low, high = np.where(ahead, middle + 1, low), np.where(ahead, high, middle)
-        before[wrong] = low
+            crossing = np.where(step == 0, start < border, (border - start) / step)
+        before: Ints = np.rint(np.clip(crossing, 0, 1) * size).astype(np.int64)
         return before
 
     def offsets(self, x: Floats, y: Floats, rows: Ints) -> tuple[Floats, Floats]:
@@ -264,6 +245,27 @@ class ClippedSegments:
         segment, low, high = self._pool[first[owner] + within].T
         return owner, segment, low, high
 
+    def codes(self, segment: Ints, grain: Ints) -> Ints:
+        """Return the code of the finest cell that holds each grain. Its length is positive: the grain is in it.
+
+        A grain that lies clear of all borders has the code of its ends; others are followed down the tree.
+        """
+        ends = self._segments.along(segment, grain), self._segments.along(segment, grain + 1)
+        low, high = np.hsplit(self._box.bounds(np.array([ROOT]))[0], 2)
+        hair = self._segments.grain / 4
+        corners = np.minimum(*ends) - hair, np.maximum(*ends) + hair
+        codes, others = (self._box.encode(np.clip(corner, low, high))[0] for corner in corners)
+        unsure = codes != others
+        codes[unsure] = self._followed_down(segment[unsure], grain[unsure])
+        return codes
+
+    def _followed_down(self, segment: Ints, grain: Ints) -> Ints:
+        nodes, each = np.full(segment.size, ROOT), np.arange(segment.size)
+        for _ in range(self._box.depth):
+            before, up = self._cuts(nodes, each, segment)
+            nodes = 2 * nodes + ((grain >= before) == up)
+        return nodes - (ROOT << self._box.depth)
+
     def _rows(self, nodes: Ints) -> Ints:
         known = self._table[:, 0]
         at = np.minimum(np.searchsorted(known, nodes), known.size - 1)
@@ -276,15 +278,20 @@ class ClippedSegments:
     def _split(self, nodes: Ints) -> None:
         """Divide the pieces of nodes between their halves; both halves are kept, also if one is empty."""
         owner, segment, low, high = self.pieces(nodes)
-        axis = self._box.levels(nodes) % 2
-        border = self._box.bounds(2 * nodes + 1)[np.arange(nodes.size), axis]
-        cut = np.clip(self._segments.grains_before(segment, axis[owner], border[owner]), low, high)
-        up = self._segments.rising(segment, axis[owner])
+        before, up = self._cuts(nodes, owner, segment)
+        cut = np.clip(before, low, high)
         child = np.concatenate([2 * owner + ~up, 2 * owner + up])
         pieces = np.concatenate([np.column_stack([segment, low, cut]), np.column_stack([segment, cut, high])])
         there = pieces[:, 1] < pieces[:, 2]
         order = np.argsort(child[there], kind="stable")
         self._keep(halves_of(nodes), child[there][order], pieces[there][order])
+
+    def _cuts(self, nodes: Ints, owner: Ints, segment: Ints) -> tuple[Ints, Bools]:
+        """Return where segments are cut by the border between their node's halves, and whether they rise there."""
+        axis = self._box.levels(nodes) % 2
+        border = self._box.bounds(2 * nodes + 1)[np.arange(nodes.size), axis]
+        before = self._segments.grains_before(segment, axis[owner], border[owner])
+        return before, self._segments.rising(segment, axis[owner])
 
     def _keep(self, nodes: Ints, child: Ints, pieces: Ints) -> None:
         number = np.bincount(child, minlength=nodes.size)
