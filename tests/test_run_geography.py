@@ -85,7 +85,7 @@ def test_a_network_from_a_file(tmp_path: Path) -> None:
     geopandas.GeoSeries(ROADS, crs="EPSG:4326").to_file(tmp_path / "roads.gpkg")
     domain = 'type = "network"\nlines = "roads.gpkg"\nsnap = 20000\ntree_crs = "EPSG:32631"\ndepth = 14'
     report = run(load_config(prepare(tmp_path, domain, degrees())))
-    assert any("outside" in note for note in report.private_notes)  # beyond the snap distance
+    assert any("farther than 20000 from any line" in note for note in report.private_notes)
     frame = points(tmp_path)
     roads = geopandas.GeoSeries([shapely.MultiLineString(ROADS)], crs="EPSG:4326").segmentize(0.01).to_crs(32631)
     assert (

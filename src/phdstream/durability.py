@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from phdstream.domains import Domain
 from phdstream.errors import StateError
 from phdstream.intake import PrivateTally
 from phdstream.promise import parameters
@@ -95,6 +96,11 @@ class DurableStream:
     def tick(self) -> int:
         """The last committed tick."""
         return self._stream.tick
+
+    @property
+    def domain(self) -> Domain:
+        """Where points can be."""
+        return self._stream.domain
 
     @property
     def release(self) -> Release | None:

@@ -113,13 +113,19 @@ class _Skipped:
         self.compared = True
 
 
+def _outside(stream: DurableStream) -> str:
+    """Return what else, besides another place, makes an event fall outside."""
+    snap = stream.domain.summary().get("snap")
+    return "or NaN" if snap is None else f"or NaN, or farther than {snap:g} from any line"
+
+
 def _private_notes(stream: DurableStream) -> list[str]:
     tally, notes = stream.private_tally, stream.notes
     counts = {
         "rows could not be read": notes.get("bad", 0),
         "rows came late, after their tick was released": notes.get("late", 0),
         "rows were before the first tick or after the last": notes.get("off_clock", 0),
-        "events were outside the domain (or NaN)": tally.outside,
+        f"events were outside the domain ({_outside(stream)})": tally.outside,
         "events were beyond their user's bound": tally.over_bound,
     }
     lines = [f"{number} {what}: not counted" for what, number in counts.items() if number]

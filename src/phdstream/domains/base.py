@@ -77,14 +77,17 @@ class Domain(ABC):
         """
         import shapely
 
-        spread = self.sample(nodes, np.full(nodes.size, _SPREAD), key=0)
-        order = np.argsort(self.encode(spread)[0], kind="stable")  # sample orders points by code, not by node
-        first = self.code_range(nodes)[0]
-        owner = np.repeat(np.argsort(first, kind="stable"), _SPREAD)
         share = np.zeros((shapes.size, nodes.size))
-        tree = shapely.STRtree(shapely.points(spread[order]))
-        row, point = tree.query(shapes, predicate="intersects")
-        np.add.at(share, (row, owner[point]), 1 / _SPREAD)
+        levels = self.levels(nodes)
+        for level in np.unique(levels).tolist():  # nodes of one level do not overlap, so a code tells whose a point is
+            of_level = np.flatnonzero(levels == level)
+            points = self.sample(nodes[of_level], np.full(of_level.size, _SPREAD), key=0)
+            order = np.argsort(nodes[of_level])
+            owner = of_level[
+                order[np.searchsorted(nodes[of_level][order], self.nodes_of(self.encode(points)[0], level))]
+            ]
+            row, point = shapely.STRtree(shapely.points(points)).query(shapes, predicate="intersects")
+            np.add.at(share, (row, owner[point]), 1 / _SPREAD)
         return share
 
     @abstractmethod

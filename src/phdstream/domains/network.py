@@ -26,7 +26,6 @@ from phdstream.domains.segments import (
     Segments,
     TiledLines,
     halves_of,
-    ragged,
     straight_segments,
 )
 from phdstream.errors import InputError
@@ -142,17 +141,6 @@ class Network(Domain):
         xs, ys = (x0, xm, x1, x1, x1, xm, x0, x0), (y0, y0, y0, ym, y1, y1, y1, ym)
         around = self._projection.backward(np.column_stack([np.ravel(xs), np.ravel(ys)])).reshape(8, -1, 2)
         return np.hstack([around.min(axis=0), around.max(axis=0)])
-
-    def sample(self, nodes: Ints, counts: Ints, key: int) -> Floats:
-        """Return ``counts[i]`` points spread over the lines of ``nodes[i]``, in the order of codes.
-
-        Point i of a node belongs to key, node and i alone: asking for more keeps the others. Each lies on a line up
-        to floating point, and is encoded to its node again (unless two lines run along one border, one on the other).
-        """
-        order = np.argsort(self.code_range(nodes)[0], kind="stable")
-        order = order[counts[order] > 0]
-        which, index = ragged(counts[order])
-        return self._points(nodes[order], which, index, key)
 
     def place(self, codes: Ints, index: Ints, key: int) -> Floats:
         """Return one point on the lines of each code's finest cell."""
