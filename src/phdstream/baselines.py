@@ -1,4 +1,4 @@
-"""The paper's baselines 1 and 2, for comparison only. **Neither is private over a stream**, and their names say so."""
+"""The paper's three baselines, for comparison. **The first two are not private over a stream**: see their names."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from phdstream.arrays import Ints
-from phdstream.domains import Domain, hash_uniform
+from phdstream.arrays import Floats, Ints
+from phdstream.counting import CounterBank, CounterChoice, make_counter
+from phdstream.domains import ROOT, Domain, hash_uniform
 from phdstream.intake import Intake
 from phdstream.privacy import Event, Noise
 from phdstream.release import Release
 from phdstream.stream import PHDStream
-from phdstream.tree import Estimate
+from phdstream.tree import CodeCounts, Estimate
 
-__all__ = ["Method", "OfflineEachTickNotPrivate", "OfflineOnChangesNotPrivate"]
+__all__ = ["FixedPartition", "Method", "OfflineEachTickNotPrivate", "OfflineOnChangesNotPrivate"]
 
 _NOT_PRIVATE = "not private over the stream: for comparison only"
 
@@ -82,6 +83,80 @@ class OfflineOnChangesNotPrivate(_Baseline):
         self.tick += 1
         self._size += come.size - gone.size
         return _scaled(self._offline(inserts, deletes), self._size / max(1, come.size + gone.size))
+
+
+class FixedPartition:
+    """Baseline 3: PrivTree and counting once, at the start; after that the same cells are counted with the whole ε.
+
+    ε-differentially private for each event: one up to the start costs ε/2 for the tree and ε/2 for its count,
+    a later one enters one counter of budget ε. It cannot follow points to where there were none before.
+
+    >>> import phdstream as phd
+    >>> fixed = FixedPartition(phd.Box([(0, 1), (0, 1)]), epsilon=1.0, noise=phd.Simulation(seed=1))
+    >>> cells = fixed.update([(0.5, 0.5)] * 100).leaves
+    >>> bool((fixed.update([(0.1, 0.1)] * 100).leaves == cells).all())
+    True
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        epsilon: float,
+        *,
+        start_after: int = 1,
+        counter: CounterChoice = "simple",
+        noise: Noise | None = None,
+    ) -> None:
+        self._start = PHDStream(domain, epsilon, Event(), start_after=start_after, noise=noise)
+        self._bank = CounterBank(make_counter(counter, epsilon))
+        self._intake = Intake(domain, Event(), deletes=True)
+        self._first: Release | None = None
+        self._last: Release | None = None
+
+    def update(self, inserts: Any = None, deletes: Any = None) -> Release:
+        """Take one tick's events and return its release."""
+        if self._first is None:
+            release = self._start.update(inserts, deletes)
+            self._first = None if release.held else release
+            self._bank.extend(release.leaves.size)
+        else:
+            release = self._count(*self._intake.admit(inserts, deletes, None, None))
+        self._last = replace(release, facts=release.facts | {"method": "baseline 3"})
+        return self._last
+
+    def _count(self, come: Ints, gone: Ints) -> Release:
+        assert self._first is not None
+        assert self._last is not None
+        domain, nodes = self._first.domain, self._first.leaves
+        change = CodeCounts(domain, come).within(nodes) - CodeCounts(domain, gone).within(nodes)
+        totals = self._bank.step(np.arange(nodes.size), change, self._start.noise, at=nodes)
+        steps = self._bank.counter.steps(self._bank.state)
+        variance = self._first.leaf_variance + self._bank.counter.variance(np.zeros_like(steps), steps)
+        estimate = _flat(nodes, self._first.leaf_unbiased + totals, variance, self._first.key)
+        before = self._last
+        return replace(
+            self._first,
+            tick=before.tick + 1,
+            estimate=estimate,
+            previous_nodes=before.leaves,
+            previous_points=before.points,
+        )
+
+
+def _flat(nodes: Ints, unbiased: Floats, variance: Floats, key: int) -> Estimate:
+    """Return the estimate of a fixed partition: the root, and the cells under it, whose noise is their own."""
+    count = np.maximum(unbiased, 0)
+    upto = np.floor(np.cumsum(count) + hash_uniform(key, np.zeros(1, np.int64)))
+    points = np.diff(upto, prepend=0).astype(np.int64)
+    return Estimate(
+        node=np.r_[ROOT, nodes],
+        leaf=np.arange(nodes.size + 1) > 0,
+        count=np.r_[count.sum(), count],
+        unbiased=np.r_[unbiased.sum(), unbiased],
+        variance=np.r_[variance.sum(), variance],
+        own_variance=np.r_[0.0, variance],
+        points=np.r_[points.sum(), points],
+    )
 
 
 def _without(codes: Ints, gone: Ints) -> Ints:

@@ -115,6 +115,16 @@ class Release:
         return self.estimate.points[self._leaf_order]
 
     @property
+    def leaf_unbiased(self) -> Floats:
+        """Each cell's count before negative ones were removed."""
+        return self.estimate.unbiased[self._leaf_order]
+
+    @property
+    def leaf_variance(self) -> Floats:
+        """The variance of the noise in each cell's unbiased count."""
+        return self.estimate.variance[self._leaf_order]
+
+    @property
     def _leaf_order(self) -> Ints:
         leaf = np.flatnonzero(self.estimate.leaf)
         return leaf[np.argsort(self.domain.code_range(self.estimate.node[leaf])[0])]

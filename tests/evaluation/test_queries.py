@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+import phdstream as phd
 from phdstream.errors import InputError
-from phdstream.evaluation import QUERY_AREAS, count_points, random_rectangles, relative_error
+from phdstream.evaluation import (
+    QUERY_AREAS,
+    PointCounter,
+    count_cells,
+    count_points,
+    paper_queries,
+    random_rectangles,
+    relative_error,
+)
 
 BOUNDS = np.array([[-10.0, 30.0], [5.0, 6.0]])
 
@@ -39,3 +50,47 @@ def test_the_floor_is_a_thousandth_of_the_data() -> None:
 def test_unknown_size() -> None:
     with pytest.raises(InputError, match="small, medium, large"):
         random_rectangles(BOUNDS, 1, "tiny", seed=1)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000), n=st.integers(0, 200), rounded=st.booleans())
+def test_the_fast_counter_is_exact(seed: int, n: int, rounded: bool) -> None:
+    """Also with points on the bounds of rectangles, points on one another, and rectangles without area."""
+    rng = np.random.default_rng(seed)
+    points, corners = rng.random((n, 2)), rng.random((2, 60, 2)) * 1.2 - 0.1
+    if rounded:
+        points, corners = points.round(1), corners.round(1)
+    rectangles = np.hstack([corners.min(axis=0), corners.max(axis=0)])
+    expected = [((points >= r[:2]) & (points <= r[2:])).all(axis=1).sum() for r in rectangles]
+    assert PointCounter(points).count(rectangles).tolist() == expected
+
+
+@pytest.mark.parametrize("fanout", [2, 4])
+def test_cells_are_counted_as_the_release_does(fanout: int) -> None:
+    domain = phd.Box(BOUNDS.tolist(), fanout=fanout, depth=8 // (fanout // 2))
+    stream = phd.PHDStream(domain, 1.0, phd.Event(), noise=phd.Simulation(1))
+    release = stream.update(BOUNDS[:, 0] + np.random.default_rng(1).beta(1, 3, (2000, 2)) * np.ptp(BOUNDS, axis=1))
+    rectangles = np.concatenate([random_rectangles(BOUNDS, 200, size, seed=3) for size in QUERY_AREAS])
+    beyond = np.array([[-100.0, -100.0, 100.0, 100.0], [-5.0, 5.5, -5.0, 5.5], [200.0, 0.0, 300.0, 10.0]])
+    for queries in (rectangles, beyond):
+        np.testing.assert_allclose(count_cells(release, queries), release.count(queries).value, atol=1e-6)
+
+
+def test_other_domains_fall_back_to_the_release() -> None:
+    domain = phd.Box([(0, 1)] * 3, depth=6)
+    release = phd.PHDStream(domain, 1.0, phd.Event(), noise=phd.Simulation(1)).update(
+        np.random.default_rng(1).random((500, 3))
+    )
+    rectangles = random_rectangles(np.array([[0, 1]] * 3), 20, "large", seed=1)
+    np.testing.assert_array_equal(count_cells(release, rectangles), release.count(rectangles).value)
+    points = release.sample()
+    expected = [((points >= r[:3]) & (points <= r[3:])).all(axis=1).sum() for r in rectangles]
+    assert count_points(points, rectangles).tolist() == expected
+
+
+def test_the_papers_queries() -> None:
+    assert {size: len(q) for size, q in paper_queries(BOUNDS, 1).items()} == {
+        "small": 10_000,
+        "medium": 5_000,
+        "large": 1_000,
+    }

@@ -99,6 +99,10 @@ class Box(Domain):
         edge: Floats = self._low[axis] + k * self._step[axis]
         return np.where(k == 1 << self._halvings[axis], self._high[axis], edge)
 
+    def edges(self, axis: int) -> Floats:
+        """Return the edges of the finest cells along one coordinate, the outer bounds included."""
+        return self._edge(np.arange((1 << self._halvings[axis]) + 1), axis)
+
     def measure(self, nodes: Ints) -> Floats:
         """Return the volume of each node."""
         volume: Floats = np.prod(self._high - self._low) * np.exp2(-self.bits_through[self.levels(nodes)])

@@ -7,12 +7,13 @@ import numpy as np
 from phdstream.arrays import Floats, Ints
 from phdstream.errors import InputError
 
-__all__ = ["QUERY_AREAS", "count_points", "random_rectangles", "relative_error"]
+__all__ = ["QUERY_AREAS", "QUERY_NUMBERS", "paper_queries", "random_rectangles", "relative_error"]
 
 QUERY_AREAS = {"small": (0.0001, 0.001), "medium": (0.001, 0.01), "large": (0.01, 0.1)}
 """The range of a query's area, as a share of the domain's."""
+QUERY_NUMBERS = {"small": 10_000, "medium": 5_000, "large": 1_000}
+"""How many queries of each size the paper asks."""
 _FLOOR = 0.001
-_PAIRS_AT_ONCE = 4_000_000
 
 
 def random_rectangles(bounds: Floats, number: int, size: str, seed: int) -> Floats:
@@ -32,18 +33,9 @@ def random_rectangles(bounds: Floats, number: int, size: str, seed: int) -> Floa
     return np.concatenate([corners, corners + sides], axis=1)
 
 
-def count_points(points: Floats, rectangles: Floats) -> Ints:
-    """Return how many points lie in each rectangle, bounds included."""
-    d = points.shape[1]
-    step = max(1, _PAIRS_AT_ONCE // max(1, len(points)))
-    counts = np.zeros(len(rectangles), dtype=np.int64)
-    for i in range(0, len(rectangles), step):
-        inside = np.ones((len(rectangles[i : i + step]), len(points)), dtype=bool)
-        for axis in range(d):
-            low, high = rectangles[i : i + step, axis, None], rectangles[i : i + step, d + axis, None]
-            inside &= (points[:, axis] >= low) & (points[:, axis] <= high)
-        counts[i : i + step] = inside.sum(axis=1)
-    return counts
+def paper_queries(bounds: Floats, seed: int) -> dict[str, Floats]:
+    """Return the paper's 16,000 queries by size."""
+    return {size: random_rectangles(bounds, n, size, seed + i) for i, (size, n) in enumerate(QUERY_NUMBERS.items())}
 
 
 def relative_error(true: Floats | Ints, estimated: Floats | Ints, total: int) -> float:
