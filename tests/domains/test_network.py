@@ -18,8 +18,9 @@ from scipy import stats
 
 import phdstream as phd
 from phdstream.domains import ROOT, Domain, domain_from_dict
+from phdstream.domains.nearest import NearestSegment
 from phdstream.domains.network import Network
-from phdstream.domains.segments import NearestSegment, Segments, straight_segments
+from phdstream.domains.segments import Segments, straight_segments
 from phdstream.errors import InputError
 
 FALSE_ALARM = 1e-6
