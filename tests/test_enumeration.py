@@ -159,6 +159,26 @@ def test_options_cost_nothing(options: dict[str, int]) -> None:
     assert max(largest_loss(make, base, 3, inserts)) <= 1.0 + TOLERANCE
 
 
+def test_an_irregular_tree() -> None:
+    """Named places with different numbers of children at different depths: the same budget, every output."""
+    places = phd.Hierarchy({"a": {"b": ["x", "y"], "c": []}, "d": []})
+
+    def log_probability(events: list[str], choose: Callable[[int], int]) -> float:
+        stream = phd.PHDStream(places, 1.0, phd.Event())
+        noise = stream.noise = ForcedNoise(stream.rule, choose, LOW_AND_HIGH)
+        stream.update(events)
+        return noise.log_probability
+
+    base = ["x", "a/c"]
+    budget = phd.PHDStream(places, 1.0, phd.Event()).budget
+    worst = 0.0
+    for choices in all_outputs(lambda choose: log_probability(base, choose)):
+        log_p = log_probability(base, Script(list(choices)))
+        others = [log_probability([*base, place], Script(list(choices))) for place in ("x", "y", "a/c", "d")]
+        worst = max(worst, *(abs(log_p - other) for other in others))
+    assert budget.count < worst <= budget.tree + budget.count + TOLERANCE
+
+
 class _PathNoise(ForcedNoise):
     """Forces the tree whose leaves are given, with these outputs; sums up the log-probability of the splits alone."""
 
