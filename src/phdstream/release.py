@@ -18,7 +18,7 @@ from phdstream.arrays import Floats, Ints
 from phdstream.domains import Domain
 from phdstream.errors import InputError
 from phdstream.maps import cell_shapes, check_planar, domain_crs, geodataframe, h3_shapes, layer_shapes
-from phdstream.tree import Estimate
+from phdstream.tree import Estimate, answer_queries
 
 __all__ = ["Changes", "Counts", "Release"]
 
@@ -145,7 +145,7 @@ class Release:
 
     def count(self, rectangles: Any, confidence: float = 0.95) -> Counts:
         """Estimate how many points lie in rectangles, an array (n, 2d): all minima, then all maxima."""
-        return self._answer(self.domain.overlap, self.domain.queries(rectangles), confidence)
+        return self._answer("", self.domain.queries(rectangles), confidence)
 
     def count_in(self, layer: Any, confidence: float = 0.95) -> Counts:
         """Estimate how many points lie in each polygon of a layer (wards, counties).
@@ -153,12 +153,12 @@ class Release:
         ``layer`` is a GeoSeries or GeoDataFrame, Shapely polygons, or the path of a file of them; a layer in another
         coordinate system than the domain's is converted.
         """
-        return self._answer(self.domain.overlap_shapes, layer_shapes(self.domain, layer), confidence)
+        return self._answer("_shapes", layer_shapes(self.domain, layer), confidence)
 
     def to_h3(self, resolution: int, confidence: float = 0.95) -> pa.Table:
         """Return counts per H3 cell, an Arrow table: ``h3``, ``count``, ``unbiased``, ``stderr``, ``low``, ``high``."""
         cells, shapes = h3_shapes(self.domain, resolution)
-        answer = self._answer(self.domain.overlap_shapes, shapes, confidence)
+        answer = self._answer("_shapes", shapes, confidence)
         columns = {"h3": np.array(cells), "count": answer.value, "unbiased": answer.unbiased}
         return _table(columns | {"stderr": answer.stderr, "low": answer.low, "high": answer.high}, self.facts)
 
@@ -173,15 +173,13 @@ class Release:
             return geodataframe({"tick": np.full(shapes.size, self.tick)}, shapes, crs, self.facts)
         return geodataframe(self.cells().to_pandas(), cell_shapes(self.domain, self.leaves), crs, self.facts)
 
-    def _answer(self, overlap: Overlap, queries: NDArray[Any], confidence: float) -> Counts:
+    def _answer(self, kind: str, queries: NDArray[Any], confidence: float) -> Counts:
         if not 0 < confidence < 1:
             raise InputError(f"confidence lies strictly between 0 and 1, not {confidence!r}.")
         if self.held:
             zero, unknown = np.zeros(len(queries)), np.full(len(queries), np.inf)
             return Counts(zero, zero, unknown, zero, unknown, confidence, self.privacy)
-        rows = max(1, _CELLS_AT_ONCE // self.estimate.node.size)
-        parts = [self._count(overlap, queries[i : i + rows]) for i in range(0, len(queries), rows)]
-        value, unbiased, variance = np.concatenate(parts, axis=1) if parts else np.zeros((3, 0))
+        value, unbiased, variance = self._estimates(kind, queries)
         stderr = np.sqrt(variance)
         margin = _quantile(confidence) * stderr
         low, high = np.maximum(unbiased - margin, 0), np.maximum(unbiased + margin, 0)
@@ -189,8 +187,17 @@ class Release:
             value, unbiased, stderr, np.minimum(low, value), np.maximum(high, value), confidence, self.privacy
         )
 
-    def _count(self, overlap: Overlap, queries: NDArray[Any]) -> Floats:
-        """Return value, unbiased value and variance: each node's own noise enters with its overlap squared."""
+    def _estimates(self, kind: str, queries: NDArray[Any]) -> Floats:
+        """Return value, unbiased value and variance, by descent where the domain can compare one by one."""
+        if hasattr(self.domain, f"covered{kind}"):
+            return answer_queries(self.domain, self.estimate, queries, getattr(self.domain, f"covered{kind}"))
+        overlap = getattr(self.domain, f"overlap{kind}")
+        rows = max(1, _CELLS_AT_ONCE // self.estimate.node.size)
+        parts = [self._compare_all(overlap, queries[i : i + rows]) for i in range(0, len(queries), rows)]
+        return np.concatenate(parts, axis=1) if parts else np.zeros((3, 0))
+
+    def _compare_all(self, overlap: Overlap, queries: NDArray[Any]) -> Floats:
+        """Return the same by comparing all nodes with all queries; a node's noise enters with its overlap squared."""
         e = self.estimate
         share = overlap(e.node, queries)
         of_leaves = share[:, e.leaf]

@@ -24,6 +24,9 @@ class Domain(ABC):
 
     The tree is public and fixed before any data is seen. All methods work on whole arrays. ``level_bits`` says how many
     bits of the code each level takes; ``fanout`` is the most children a node can have.
+
+    A domain that can compare nodes with queries one by one also has ``covered(nodes, queries)`` (and
+    ``covered_shapes``), which makes many queries on large trees fast; without it `overlap` compares all with all.
     """
 
     dimension: int

@@ -110,12 +110,18 @@ class Box(Domain):
 
     def overlap(self, nodes: Ints, rectangles: Floats) -> Floats:
         """Return the share of each node's volume (columns) inside each rectangle (rows)."""
-        corners, d = self.bounds(nodes), self.dimension
-        share = np.ones((rectangles.shape[0], nodes.size))
-        for axis in range(d):
-            low, high = corners[:, axis], corners[:, d + axis]
-            inside = np.minimum(rectangles[:, d + axis, None], high) - np.maximum(rectangles[:, axis, None], low)
-            share *= np.clip(inside, 0, None) / (high - low)
+        return self._inside(self.bounds(nodes), rectangles[:, None, :])
+
+    def covered(self, nodes: Ints, rectangles: Floats) -> Floats:
+        """Return the share of each node's volume inside the rectangle at the same position."""
+        return self._inside(self.bounds(nodes), rectangles)
+
+    def _inside(self, corners: Floats, rectangles: Floats) -> Floats:
+        share: Floats = np.ones(1)
+        for axis in range(self.dimension):
+            low, high = corners[..., axis], corners[..., self.dimension + axis]
+            upper, lower = rectangles[..., self.dimension + axis], rectangles[..., axis]
+            share = share * (np.clip(np.minimum(upper, high) - np.maximum(lower, low), 0, None) / (high - low))
         return np.minimum(share, 1.0)
 
     def overlap_shapes(self, nodes: Ints, shapes: NDArray[Any]) -> Floats:

@@ -93,6 +93,20 @@ class ClippedCells:
             self._piece[node], self._area[node] = None, 0.0
         self._clip(nodes[~empty], parents[~empty])
 
+    def covered(self, nodes: Ints, shapes: NDArray[Any]) -> Floats:
+        """Return the share of each node's area inside the shape at the same position."""
+        different, which = np.unique(nodes, return_inverse=True)
+        pieces, area = self.pieces(different), self.areas(different)
+        edges = shapely.box(*shapely.bounds(pieces).T)
+        share = np.zeros(nodes.size)
+        meets = shapely.intersects(shapes, edges[which])
+        within = meets & shapely.contains_properly(shapes, edges[which])
+        share[within] = 1.0
+        cut = np.flatnonzero(meets & ~within)
+        inside = shapely.area(shapely.intersection(shapes[cut], pieces[which[cut]]))
+        share[cut] = np.minimum(inside / area[which[cut]], 1.0)
+        return np.where(share > _WHOLE, 1.0, share)
+
     def overlap(self, nodes: Ints, shapes: NDArray[Any]) -> Floats:
         """Return the share of each node's area (columns) inside each shape (rows)."""
         pieces, area = self.pieces(nodes), self.areas(nodes)

@@ -151,6 +151,13 @@ class Hierarchy(Domain):
         inside = np.searchsorted(self._codes, np.maximum(high, low)) - np.searchsorted(self._codes, low)
         return inside / np.maximum(self.measure(nodes), 1)
 
+    def covered(self, nodes: Ints, queried: Any) -> Floats:
+        """Return the share of each node's places inside the queried node at the same position."""
+        (first, past), (start, end) = self.code_range(nodes), self.code_range(queried)
+        low, high = np.maximum(first, start), np.minimum(past, end)
+        inside = np.searchsorted(self._codes, np.maximum(high, low)) - np.searchsorted(self._codes, low)
+        return inside / np.maximum(self.measure(nodes), 1)
+
     def place(self, codes: Ints, index: Ints, key: int) -> NDArray[Any]:
         """Return the place of each code, as its path."""
         return self._path_of_code[np.searchsorted(self._codes, codes)].reshape(-1, 1)

@@ -123,15 +123,30 @@ class Region(Domain):
 
     def overlap(self, nodes: Ints, rectangles: Floats) -> Floats:
         """Return the share of each node's area inside each rectangle of users' coordinates."""
-        low, high = self.bounds(np.array([ROOT]))[0].reshape(2, 2)
-        inside = np.clip(rectangles, np.r_[low, low], np.r_[high, high])
-        return self.overlap_shapes(nodes, _with_midpoints(np.atleast_1d(shapely.box(*inside.T))))
+        return self.overlap_shapes(nodes, self._shapes(rectangles))
 
     def overlap_shapes(self, nodes: Ints, shapes: NDArray[Any]) -> Floats:
         """Return the share of each node's area inside each polygon of users' coordinates."""
-        if not self._projection.identity:
-            shapes = shapely.transform(shapes, self._projection.forward)
-        return self._cells.overlap(nodes, shapes)
+        return self._cells.overlap(nodes, self._mapped(shapes))
+
+    def covered(self, nodes: Ints, rectangles: Floats) -> Floats:
+        """Return the share of each node's area inside the rectangle at the same position."""
+        return self.covered_shapes(nodes, self._shapes(rectangles))
+
+    def covered_shapes(self, nodes: Ints, shapes: NDArray[Any]) -> Floats:
+        """Return the share of each node's area inside the polygon at the same position."""
+        return self._cells.covered(nodes, self._mapped(shapes))
+
+    def _shapes(self, rectangles: Floats) -> NDArray[Any]:
+        low, high = self.bounds(np.array([ROOT]))[0].reshape(2, 2)
+        inside = np.clip(rectangles, np.r_[low, low], np.r_[high, high])
+        shapes = np.full(len(inside), shapely.Polygon(), dtype=object)
+        has_area = (inside[:, 2:] > inside[:, :2]).all(axis=1)
+        shapes[has_area] = _with_midpoints(shapely.box(*inside[has_area].T))
+        return shapes
+
+    def _mapped(self, shapes: NDArray[Any]) -> NDArray[Any]:
+        return shapes if self._projection.identity else np.asarray(shapely.transform(shapes, self._projection.forward))
 
     def sample(self, nodes: Ints, counts: Ints, key: int) -> Floats:
         """Return points uniform by area in the nodes, never outside the polygons; more points keep the first ones."""

@@ -1,8 +1,9 @@
 """The tree: nodes ever visited, the private choice of a subtree, and the estimates that follow from it."""
 
+from phdstream.tree.answering import answer_queries
 from phdstream.tree.estimation import Estimate, estimate
 from phdstream.tree.nodes import NodeStore
 from phdstream.tree.selection import CodeCounts, Level, select_tree
 from phdstream.tree.window import Window
 
-__all__ = ["CodeCounts", "Estimate", "Level", "NodeStore", "Window", "estimate", "select_tree"]
+__all__ = ["CodeCounts", "Estimate", "Level", "NodeStore", "Window", "answer_queries", "estimate", "select_tree"]
