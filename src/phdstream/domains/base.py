@@ -25,8 +25,10 @@ class Domain(ABC):
     The tree is public and fixed before any data is seen. All methods work on whole arrays. ``level_bits`` says how many
     bits of the code each level takes; ``fanout`` is the most children a node can have.
 
-    A domain that can compare nodes with queries one by one also has ``covered(nodes, queries)`` (and
-    ``covered_shapes``), which makes many queries on large trees fast; without it `overlap` compares all with all.
+    A domain that can compare nodes with queries one by one also has ``covered(nodes, queries, exact)`` (and
+    ``covered_shapes``): the share of each node's measure inside the query at the same position, 0 and 1
+    always exact, parts where ``exact`` says so. It makes many queries on large trees fast; without it
+    `overlap` compares all with all.
     """
 
     dimension: int

@@ -112,7 +112,7 @@ class Box(Domain):
         """Return the share of each node's volume (columns) inside each rectangle (rows)."""
         return self._inside(self.bounds(nodes), rectangles[:, None, :])
 
-    def covered(self, nodes: Ints, rectangles: Floats) -> Floats:
+    def covered(self, nodes: Ints, rectangles: Floats, exact: Bools) -> Floats:
         """Return the share of each node's volume inside the rectangle at the same position."""
         return self._inside(self.bounds(nodes), rectangles)
 

@@ -93,19 +93,22 @@ class ClippedCells:
             self._piece[node], self._area[node] = None, 0.0
         self._clip(nodes[~empty], parents[~empty])
 
-    def covered(self, nodes: Ints, shapes: NDArray[Any]) -> Floats:
-        """Return the share of each node's area inside the shape at the same position."""
+    def covered(self, nodes: Ints, shapes: NDArray[Any], exact: Bools) -> Floats:
+        """Return the share of each node's area inside the shape at the same position.
+
+        Where it need not be exact, any number between 0 and 1 stands for a part.
+        """
         different, which = np.unique(nodes, return_inverse=True)
         pieces, area = self.pieces(different), self.areas(different)
-        edges = shapely.box(*shapely.bounds(pieces).T)
-        share = np.zeros(nodes.size)
-        meets = shapely.intersects(shapes, edges[which])
-        within = meets & shapely.contains_properly(shapes, edges[which])
-        share[within] = 1.0
-        cut = np.flatnonzero(meets & ~within)
-        inside = shapely.area(shapely.intersection(shapes[cut], pieces[which[cut]]))
-        share[cut] = np.minimum(inside / area[which[cut]], 1.0)
-        return np.where(share > _WHOLE, 1.0, share)
+        edges, limits = shapely.bounds(pieces)[which], shapely.bounds(shapes)
+        meets = (edges[:, :2] <= limits[:, 2:]).all(axis=1) & (edges[:, 2:] >= limits[:, :2]).all(axis=1)
+        within = (edges[:, :2] >= limits[:, :2]).all(axis=1) & (edges[:, 2:] <= limits[:, 2:]).all(axis=1)
+        within[within] = shapely.covers(shapes[within], shapely.box(*edges[within].T))
+        share = np.where(within, 1.0, np.where(meets, 0.5, 0.0))
+        cut = np.flatnonzero(meets & ~within & exact)
+        inside = shapely.area(shapely.intersection(shapes[cut], pieces[which[cut]])) / area[which[cut]]
+        share[cut] = np.where(inside > _WHOLE, 1.0, inside)
+        return share
 
     def overlap(self, nodes: Ints, shapes: NDArray[Any]) -> Floats:
         """Return the share of each node's area (columns) inside each shape (rows)."""

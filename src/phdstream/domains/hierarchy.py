@@ -151,7 +151,7 @@ class Hierarchy(Domain):
         inside = np.searchsorted(self._codes, np.maximum(high, low)) - np.searchsorted(self._codes, low)
         return inside / np.maximum(self.measure(nodes), 1)
 
-    def covered(self, nodes: Ints, queried: Any) -> Floats:
+    def covered(self, nodes: Ints, queried: Any, exact: Bools) -> Floats:
         """Return the share of each node's places inside the queried node at the same position."""
         (first, past), (start, end) = self.code_range(nodes), self.code_range(queried)
         low, high = np.maximum(first, start), np.minimum(past, end)

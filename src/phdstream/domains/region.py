@@ -129,13 +129,13 @@ class Region(Domain):
         """Return the share of each node's area inside each polygon of users' coordinates."""
         return self._cells.overlap(nodes, self._mapped(shapes))
 
-    def covered(self, nodes: Ints, rectangles: Floats) -> Floats:
-        """Return the share of each node's area inside the rectangle at the same position."""
-        return self.covered_shapes(nodes, self._shapes(rectangles))
+    def covered(self, nodes: Ints, rectangles: Floats, exact: Bools) -> Floats:
+        """Return the share of each node's area inside the rectangle at the same position; see `Domain`."""
+        return self.covered_shapes(nodes, self._shapes(rectangles), exact)
 
-    def covered_shapes(self, nodes: Ints, shapes: NDArray[Any]) -> Floats:
-        """Return the share of each node's area inside the polygon at the same position."""
-        return self._cells.covered(nodes, self._mapped(shapes))
+    def covered_shapes(self, nodes: Ints, shapes: NDArray[Any], exact: Bools) -> Floats:
+        """Return the share of each node's area inside the polygon at the same position; see `Domain`."""
+        return self._cells.covered(nodes, self._mapped(shapes), exact)
 
     def _shapes(self, rectangles: Floats) -> NDArray[Any]:
         low, high = self.bounds(np.array([ROOT]))[0].reshape(2, 2)

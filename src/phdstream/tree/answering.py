@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phdstream.arrays import Floats, Ints
+from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains import Domain
 from phdstream.tree.estimation import Estimate
 
@@ -22,8 +22,8 @@ __all__ = ["answer_queries"]
 
 _QUERIES_AT_ONCE = 4096
 
-CoveredShare = Callable[[Ints, NDArray[Any]], Floats]
-"""The share of each node's measure inside the query at the same position."""
+CoveredShare = Callable[[Ints, NDArray[Any], Bools], Floats]
+"""The share of each node's measure inside the query at the same position, exact where asked; see `Domain`."""
 
 
 def answer_queries(domain: Domain, estimate: Estimate, queries: NDArray[Any], covered: CoveredShare) -> Floats:
@@ -63,7 +63,7 @@ def _descend(
     answer = np.zeros((3, len(queries)))
     query, at = np.arange(len(queries)), np.zeros(len(queries), dtype=np.int64)
     while query.size:
-        share = covered(e.node[at], queries[query])
+        share = covered(e.node[at], queries[query], e.leaf[at] | (e.own_variance[at] > 0))
         query, at, share = query[share > 0], at[share > 0], share[share > 0]
         whole, leaf = share >= 1, e.leaf[at]
         ends = whole | leaf
