@@ -68,6 +68,15 @@ def test_a_disk_that_fills_up_loses_nothing(tmp_path: Path, kilobytes: int) -> N
     assert all(after[name] == digest for name, digest in before.items() if name != "manifest.json")
 
 
+def test_plan() -> None:
+    done = phdstream("plan", "--epsilon", "0.5", "--unit", "user:2,2", "--deletes")
+    assert done.returncode == 0
+    assert "0.5-differential privacy for each user" in done.stdout
+    wrong = phdstream("plan", "--unit", "user:many")
+    assert wrong.returncode == 1
+    assert "user:4,4" in wrong.stderr
+
+
 def test_demo_needs_nothing(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     done = phdstream("demo", cwd=tmp_path)

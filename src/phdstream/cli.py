@@ -1,4 +1,4 @@
-"""The command line: ``phdstream run CONFIG.toml`` and ``phdstream demo``."""
+"""The command line: ``phdstream run CONFIG.toml``, ``phdstream evaluate EXPERIMENT.toml`` and ``phdstream demo``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from phdstream.errors import PhdstreamError
 from phdstream.version import __version__
 
 __all__ = ["main"]
+
+_INTERRUPTED = 130
 
 app = typer.Typer(
     add_completion=False,
@@ -62,6 +64,56 @@ def run(
 
 
 @app.command()
+def evaluate(
+    experiment: Annotated[
+        Path | None, typer.Argument(help="A TOML file: data, domain, methods, epsilons, start_after, seeds.")
+    ] = None,
+    preset: Annotated[str | None, typer.Option(help="One of the paper's experiments, or 'counters', instead.")] = None,
+    reduced: Annotated[bool, typer.Option("--reduced", help="The preset at a small size, for a first look.")] = False,
+    scatter: Annotated[bool, typer.Option("--scatter", help="Only draw true and synthetic points over time.")] = False,
+    data: Annotated[Path | None, typer.Option(help="Your own file of events instead; needs the options below.")] = None,
+    time: Annotated[str, typer.Option(help="With --data: the column of times.")] = "time",
+    coordinates: Annotated[str, typer.Option(help="With --data: the columns of coordinates.")] = "lon,lat",
+    every: Annotated[str, typer.Option(help="With --data: the length of a tick.")] = "1d",
+    start: Annotated[str | None, typer.Option(help="With --data: when ticks begin, such as 2014-04-01.")] = None,
+    end: Annotated[str | None, typer.Option(help="With --data: when ticks end.")] = None,
+    bounds: Annotated[str | None, typer.Option(help="With --data: west,south,east,north of the domain.")] = None,
+    epsilons: Annotated[str, typer.Option(help="With --data: the privacy budgets to compare.")] = "0.5,1,2",
+    start_after: Annotated[str, typer.Option(help="With --data: the ticks to start at.")] = "1",
+    data_dir: Annotated[Path | None, typer.Option(help="The folder of the data's files.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the results and the report.")] = Path("results"),
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one for each core.")] = None,
+) -> None:
+    """Compare methods on true data, by the paper's metric: tables, figures, a report. Resumes where it stopped."""
+    from phdstream.evaluation import compare_counters, run_experiment, write_scatter
+    from phdstream.evaluation.asking import asked_experiment
+    from phdstream.progress import ticks_bar
+
+    if preset == "counters":
+        typer.echo(f"Look at {compare_counters(out).resolve()}")
+        return
+    own = {"time": time, "coordinates": coordinates, "every": every, "start": start, "end": end, "bounds": bounds}
+    own |= {"epsilons": epsilons, "start_after": start_after}
+    checked = asked_experiment(experiment, preset, reduced, data, own, data_dir)
+    if scatter:
+        with ticks_bar("scatter plots") as progress:
+            figure = write_scatter(checked, out, progress)
+        typer.echo(f"Look at {figure.resolve()}" + (" (private: do not publish)" if checked.private else ""))
+        return
+    with ticks_bar("runs") as progress:
+        outcome = run_experiment(checked, out, workers, progress)
+    typer.echo(f"{outcome.done} runs done now, {outcome.kept} were done before.")
+    if outcome.report:
+        typer.echo(f"Look at {outcome.report.resolve()}" + (f" ({outcome.label})" if outcome.label else ""))
+    for cell, reason in outcome.failed.items():
+        typer.echo(f"phdstream: {cell} failed: {reason}", err=True)
+    if outcome.failed:
+        many = f"{len(outcome.failed)} run{'s' * (len(outcome.failed) > 1)}"
+        typer.echo(f"phdstream: {many} failed; the same command tries again, and keeps what is done.", err=True)
+        raise typer.Exit(1)
+
+
+@app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the page and its pictures.")] = Path("phdstream-demo"),
 ) -> None:
@@ -74,6 +126,21 @@ def demo(
     typer.echo(f"Look at {page.resolve()}")
 
 
+@app.command()
+def plan(
+    epsilon: Annotated[float, typer.Option(help="Privacy: smaller is more private.")] = 1.0,
+    unit: Annotated[str, typer.Option(help="event, record, or user:INSERTS,DELETES such as user:4,4.")] = "event",
+    events_per_tick: Annotated[int, typer.Option(help="About how many events a tick has.")] = 1000,
+    ticks: Annotated[int, typer.Option(help="How many ticks the stream will have.")] = 100,
+    deletes: Annotated[bool, typer.Option(help="Whether points are also deleted.")] = False,
+    target: Annotated[float, typer.Option(help="The relative error that is good enough.")] = 0.1,
+) -> None:
+    """Say what to expect, without touching data: noise, cells, the smallest area worth asking about, and trade-offs."""
+    from phdstream.planning import Plan, explain, parse_unit
+
+    typer.echo(explain(Plan(epsilon, parse_unit(unit), events_per_tick, ticks, deletes=deletes, target=target)))
+
+
 def main() -> None:
     """Run the command line; a known error becomes one clear message and exit status 1."""
     try:
@@ -81,9 +148,11 @@ def main() -> None:
     except PhdstreamError as error:
         typer.echo(f"phdstream: {error}", err=True)
         sys.exit(1)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as end:  # typer turns Ctrl-C into an exit with status 130
+        if isinstance(end, SystemExit) and end.code != _INTERRUPTED:
+            raise
         typer.echo("phdstream: interrupted. Run the same command again to go on where it stopped.", err=True)
-        sys.exit(130)
+        sys.exit(_INTERRUPTED)
 
 
 if __name__ == "__main__":

@@ -14,9 +14,9 @@ import numpy as np
 
 from phdstream.counting import check_whole
 from phdstream.errors import InputError
-from phdstream.privacy import Budget, Unit, calibrate_split, noise_variance, scale_for
+from phdstream.privacy import Budget, Unit, User, calibrate_split, noise_variance, scale_for, unit_from_dict
 
-__all__ = ["Expectation", "Plan", "alternatives", "expect", "explain"]
+__all__ = ["Expectation", "Plan", "alternatives", "expect", "explain", "parse_unit"]
 
 
 @dataclass(frozen=True)
@@ -110,6 +110,22 @@ def alternatives(plan: Plan) -> dict[str, Plan]:
     if plan.window is None and plan.ticks > 7:
         others["records that expire after 7 ticks"] = replace(plan, window=7)
     return others
+
+
+def parse_unit(text: str) -> Unit:
+    """Return the unit that a word names.
+
+    >>> parse_unit("user:4,2")
+    User(inserts=4, deletes=2)
+    """
+    kind, _, numbers = text.partition(":")
+    if kind != "user":
+        return unit_from_dict({"type": text})
+    try:
+        inserts, deletes = (int(number) for number in numbers.split(","))
+    except ValueError:
+        raise InputError(f"write a user unit as user:INSERTS,DELETES, such as user:4,4, not {text!r}.") from None
+    return User(inserts, deletes)
 
 
 def explain(plan: Plan) -> str:

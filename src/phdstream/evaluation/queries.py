@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import numpy as np
+import shapely
 
 from phdstream.arrays import Floats, Ints
+from phdstream.domains import ROOT, Domain
+from phdstream.domains.network import Network
+from phdstream.domains.region import Region
 from phdstream.errors import InputError
 
-__all__ = ["QUERY_AREAS", "QUERY_NUMBERS", "paper_queries", "random_rectangles", "relative_error"]
+__all__ = ["QUERY_AREAS", "QUERY_NUMBERS", "domain_queries", "paper_queries", "random_rectangles", "relative_error"]
 
 QUERY_AREAS = {"small": (0.0001, 0.001), "medium": (0.001, 0.01), "large": (0.01, 0.1)}
 """The range of a query's area, as a share of the domain's."""
 QUERY_NUMBERS = {"small": 10_000, "medium": 5_000, "large": 1_000}
 """How many queries of each size the paper asks."""
 _FLOOR = 0.001
+_ROUNDS, _AT_ONCE, _HOPELESS = 500, 1000, 20
+"""How often rectangles that miss the domain are drawn anew, how many, and after how many rounds without any to stop."""
 
 
 def random_rectangles(bounds: Floats, number: int, size: str, seed: int) -> Floats:
@@ -36,6 +42,32 @@ def random_rectangles(bounds: Floats, number: int, size: str, seed: int) -> Floa
 def paper_queries(bounds: Floats, seed: int) -> dict[str, Floats]:
     """Return the paper's 16,000 queries by size."""
     return {size: random_rectangles(bounds, n, size, seed + i) for i, (size, n) in enumerate(QUERY_NUMBERS.items())}
+
+
+def domain_queries(domain: Domain, numbers: dict[str, int], seed: int) -> dict[str, Floats]:
+    """Return random rectangles by size; on regions and networks only such as intersect them."""
+    low, high = np.split(domain.bounds(np.array([ROOT]))[0], 2)
+    bounds = np.column_stack([low, high])
+    return {size: _intersecting(domain, bounds, n, size, seed + i) for i, (size, n) in enumerate(numbers.items())}
+
+
+def _intersecting(domain: Domain, bounds: Floats, number: int, size: str, seed: int) -> Floats:
+    if not isinstance(domain, Region | Network):
+        return random_rectangles(bounds, number, size, seed)
+    shape = domain.outline() if isinstance(domain, Region) else domain.boundary()
+    shapely.prepare(shape)
+    found = np.zeros((0, 4))
+    for attempt in range(_ROUNDS):
+        drawn = random_rectangles(bounds, max(number, _AT_ONCE), size, seed + 100 * attempt)
+        found = np.concatenate([found, drawn[shapely.intersects(shape, shapely.box(*drawn.T))]])
+        if len(found) >= number:
+            return found[:number]
+        if not len(found) and attempt >= _HOPELESS:
+            break
+    raise InputError(
+        f"{'hardly any' if len(found) else 'no'} {size} rectangle intersects the domain: it is too thin in its "
+        "bounding box for the paper's queries."
+    )
 
 
 def relative_error(true: Floats | Ints, estimated: Floats | Ints, total: int) -> float:

@@ -1,0 +1,68 @@
+"""The methods that experiments compare, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from phdstream.baselines import FixedPartition, Method, OfflineEachTickNotPrivate, OfflineOnChangesNotPrivate
+from phdstream.domains import Domain
+from phdstream.errors import ConfigError, did_you_mean
+from phdstream.privacy import Event, Noise, Record
+from phdstream.stream import PHDStream
+
+__all__ = ["METHODS", "Contender", "contender"]
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A method as an experiment runs it.
+
+    ``fanout`` replaces the domain's; ``memoryless`` says that a release depends on the data at that tick alone, so
+    that ticks nobody measures need not be released.
+    """
+
+    label: str
+    make: Callable[[Domain, float, Noise], Method]
+    private: bool = True
+    fanout: int | None = None
+    memoryless: bool = False
+
+
+def _stream(counter: str) -> Callable[[Domain, float, Noise], Method]:
+    return lambda domain, epsilon, noise: PHDStream(domain, epsilon, Event(), counter=counter, noise=noise)
+
+
+METHODS: dict[str, Contender] = {
+    "phdstream": Contender("PHDStream", _stream("simple")),
+    "phdstream-block": Contender("PHDStream, Block counter", _stream("block")),
+    "phdstream-4": Contender("PHDStream, fanout 4", _stream("simple"), fanout=4),
+    "phdstream-record": Contender(
+        "PHDStream, per record (sensitivity 2)",
+        lambda domain, epsilon, noise: PHDStream(domain, epsilon, Record(), noise=noise),
+    ),
+    "baseline-1": Contender(
+        "Baseline 1 (not private over time)",
+        lambda domain, epsilon, noise: OfflineEachTickNotPrivate(domain, epsilon, noise=noise),
+        private=False,
+        memoryless=True,
+    ),
+    "baseline-2": Contender(
+        "Baseline 2 (exact scaling, not private)",
+        lambda domain, epsilon, noise: OfflineOnChangesNotPrivate(domain, epsilon, noise=noise),
+        private=False,
+    ),
+    "baseline-3": Contender("Baseline 3", lambda domain, epsilon, noise: FixedPartition(domain, epsilon, noise=noise)),
+}
+"""All methods by the name that an experiment gives them. Every one is run with the data up to t0 as its first tick."""
+
+
+def contender(name: str) -> Contender:
+    """Return the method of that name.
+
+    >>> contender("baseline-1").private
+    False
+    """
+    if name not in METHODS:
+        raise ConfigError(f"unknown method {name!r}: {did_you_mean(str(name), METHODS)}")
+    return METHODS[name]

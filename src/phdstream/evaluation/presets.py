@@ -1,0 +1,100 @@
+"""The paper's experiments, as plain experiments: what `phdstream evaluate --preset` runs."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from datetime import date
+from typing import Any
+
+from phdstream.errors import ConfigError, did_you_mean
+
+__all__ = ["DATA", "PRESETS", "preset"]
+
+_UNIT_SQUARE = {"type": "box", "bounds": [[0, 1], [0, 1]], "depth": 20}
+_GOWALLA = {
+    "file": ["loc-gowalla_totalCheckins.txt.gz", "gowalla_union.parquet"],
+    "where": "Gowalla's check-ins: the data set 'loc-gowalla' of SNAP, the Stanford Network Analysis Project",
+    "time": "time",
+    "coordinates": ["lon", "lat"],
+    "every": "1d",
+    "start": date(2009, 2, 4),
+    "end": date(2010, 10, 24),
+    "points": 200_000,
+}
+_UBER = {
+    "file": ["uber_apr2014_full.parquet"],
+    "where": "Uber's pickups in New York of April 2014 (TLC, by freedom of information), columns time, lon, lat",
+    "time": "time",
+    "coordinates": ["lon", "lat"],
+    "every": "6h",
+    "start": date(2014, 4, 1),
+    "end": date(2014, 5, 1),
+    "points": 100_000,
+}
+_LAND = {"type": "region", "polygons": "land"}
+_STATE = {"type": "region", "polygons": "new_york_state"}
+_STREETS = {
+    "type": "network",
+    "lines": "geometry/manhattan_osmnx.gpkg",
+    "crs": "EPSG:4326",
+    "tree_crs": "EPSG:32618",
+    "snap": 50,
+}
+
+DATA: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "circles-a": ({"circles": "a", "points": 50_000, "batch": 500}, _UNIT_SQUARE),
+    "circles-b": ({"circles": "b", "points": 25_000, "batch": 500}, _UNIT_SQUARE),
+    "gowalla": (_GOWALLA, _LAND),
+    "gowalla-30-day": (_GOWALLA | {"lifetime": "30d"}, _LAND),
+    "uber-state": (_UBER, _STATE),
+    "uber-streets": (_UBER, _STREETS),
+}
+"""What ``[data] preset`` can name: the data section, and the domain. Uber stands in for the paper's yellow taxis."""
+
+_ALL = ["phdstream", "phdstream-block", "phdstream-4", "baseline-1", "baseline-2", "baseline-3"]
+
+
+def _paper(data: str, start_after: list[float], measure_every: int, **changes: Any) -> dict[str, Any]:
+    return {
+        "methods": _ALL,
+        "epsilons": [0.5, 1.0, 2.0],
+        "start_after": start_after,
+        "seeds": [1, 2, 3, 4, 5],
+        "measure_every": measure_every,
+        "data": {"preset": data} | changes,
+    }
+
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "circles-a": _paper("circles-a", [0.1, 0.3, 0.5], 10),
+    "circles-b": _paper("circles-b", [0.1, 0.3, 0.5], 14),
+    "circles-a-batch-100": _paper("circles-a", [0.1], 50, batch=100),
+    "circles-a-batch-2000": _paper("circles-a", [0.1], 3, batch=2_000),
+    "circles-b-batch-100": _paper("circles-b", [0.1], 70, batch=100),
+    "circles-b-batch-2000": _paper("circles-b", [0.1], 4, batch=2_000),
+    "circles-b-sensitivity": _paper("circles-b", [0.1], 14) | {"methods": ["phdstream", "phdstream-record"]},
+    "gowalla": _paper("gowalla", [100, 200, 300], 25),
+    "gowalla-30-day": _paper("gowalla-30-day", [150, 250, 350], 25),
+    "uber-state": _paper("uber-state", [1, 2, 20], 8),
+    "uber-streets": _paper("uber-streets", [1, 2, 20], 8),
+}
+"""The paper's experiments by name."""
+
+
+def preset(name: str, reduced: bool = False) -> dict[str, Any]:
+    """Return a preset experiment; ``reduced`` is of a size for a first look: few points, one ε, one seed.
+
+    >>> preset("circles-b", reduced=True)["epsilons"]
+    [1.0]
+    """
+    if name not in PRESETS:
+        raise ConfigError(f"unknown preset {name!r}: {did_you_mean(name, PRESETS)}")
+    spec = deepcopy(PRESETS[name])
+    return _reduce(spec) if reduced else spec
+
+
+def _reduce(spec: dict[str, Any]) -> dict[str, Any]:
+    few = {"small": 100, "medium": 50, "large": 20}
+    small = {"points": 2_000} | ({"batch": 200} if str(spec["data"]["preset"]).startswith("circles") else {})
+    changes = {"epsilons": [1.0], "start_after": spec["start_after"][:1], "seeds": [1], "queries": few}
+    return spec | changes | {"measure_every": spec["measure_every"] * 2, "data": spec["data"] | small}

@@ -1,0 +1,138 @@
+"""The report of an experiment: one HTML page with its figures inside."""
+
+from __future__ import annotations
+
+import base64
+import html
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+
+from phdstream.evaluation.cells import DO_NOT_PUBLISH
+from phdstream.evaluation.experiment import Experiment
+from phdstream.evaluation.figures import Picture, check_plotting, draw_errors, draw_totals
+from phdstream.evaluation.methods import METHODS
+from phdstream.evaluation.setting import data_file
+from phdstream.evaluation.summary import Key, Mean, curves, means, recommend
+from phdstream.state import replace_file
+from phdstream.version import __version__
+
+__all__ = ["check_plotting", "write_report"]
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; color: #1b1f24; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.7rem; margin-bottom: .2rem; } h2 { margin-top: 2.5rem; font-size: 1.25rem; }
+img { width: 100%; height: auto; } figure { margin: 1rem 0; } figcaption { color: #57606a; font-size: .9rem; }
+table { border-collapse: collapse; display: block; overflow-x: auto; font-size: .9rem; }
+td, th { padding: .25rem .8rem; text-align: right; border-bottom: 1px solid #d0d7de; vertical-align: bottom; }
+small { color: #57606a; } .private { background: #a4262c; color: white; padding: .6rem 1rem; font-weight: 600; }
+"""
+_ABOUT = (
+    "The paper's metric: for random rectangles, |synthetic count - true count| / max(true count, 0.1% of all points), "
+    "averaged; lower is better. Means are over the measured ticks; ± is the standard deviation over seeds; in brackets "
+    "the ratio to the first method."
+)
+
+_LINES = "Lines: mean over seeds; bands: from the best seed to the worst."
+
+
+def write_report(path: Path, experiment: Experiment, results: pa.Table) -> Path:
+    """Write the page, and its figures beside it as PNG and SVG, and return the page."""
+    mode = 0o600 if experiment.private else 0o644
+    pictures = _pictures(experiment, results)
+    files = {path: _page(experiment, results, pictures).encode()}
+    for name, picture in pictures.items():
+        files |= {path.with_name(f"{name}.png"): picture.png, path.with_name(f"{name}.svg"): picture.svg}
+    for file, content in files.items():
+        replace_file(file, partial(_put, content), mode=mode)
+    return path
+
+
+def _put(content: bytes, file: IO[bytes]) -> None:
+    file.write(content)
+
+
+def _pictures(experiment: Experiment, results: pa.Table) -> dict[str, Picture]:
+    label, lines = DO_NOT_PUBLISH if experiment.private else "", curves(results)
+    pictures = {f"error-{size}": draw_errors(experiment, size, lines, label) for size in experiment.queries}
+    totals = dict(zip(results["tick"].to_pylist(), results["total"].to_pylist(), strict=True))
+    ticks = sorted(totals)
+    return pictures | {"points": draw_totals(experiment, ticks, [totals[tick] for tick in ticks], label)}
+
+
+def _page(experiment: Experiment, results: pa.Table, pictures: dict[str, Picture]) -> str:
+    summary = means(results)
+    parts = [
+        f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{html.escape(experiment.name)}</title>",
+        f"<meta name='viewport' content='width=device-width'><style>{_STYLE}</style></head><body>",
+        f"<p class='private'>{DO_NOT_PUBLISH}</p>" if experiment.private else "",
+        f"<h1>Experiment {html.escape(experiment.name)}</h1>",
+        *(f"<p>{html.escape(text)}</p>" for text in _about(experiment, results)),
+        _recommendation(experiment, results),
+    ]
+    for size in experiment.queries:
+        parts += [
+            f"<h2>{size.capitalize()} queries</h2>",
+            _table(experiment, size, summary),
+            _figure(pictures[f"error-{size}"], f"Error over time, {size} queries. {_LINES}"),
+        ]
+    parts += ["<h2>The data</h2>", _figure(pictures["points"], "True points at the measured ticks.")]
+    parts.append(f"<p><small>phdstream {__version__}; simulated noise, for evaluation only.</small></p></body></html>")
+    return "\n".join(parts)
+
+
+def _about(experiment: Experiment, results: pa.Table) -> list[str]:
+    """Return what the data is, what was run, and what is measured."""
+    data, seeds = experiment.data, len(set(results["seed"].to_pylist()))
+    if experiment.private:
+        what = f"Data: {data_file(experiment).name}, ticks of {data['every']} from {data['start']} to {data['end']}"
+        what += f", each event deleted after {data['lifetime']}" if "lifetime" in data else ""
+        what += f", thinned to {data['points']:,} events if there are more" if "points" in data else ""
+    else:
+        what = f"Data: simulated circles ({data['circles']}), {data['points']:,} points, {data['batch']} events a tick"
+    asked = ", ".join(f"{number:,} {size}" for size, number in experiment.queries.items())
+    expected = sum(1 for _ in experiment.cells())
+    done = len(set(zip(*(results[k].to_pylist() for k in ("method", "epsilon", "t0", "seed")), strict=True)))
+    return [
+        f"{what}. Domain: {experiment.domain['type']}. Everything up to t0 is the first tick.",
+        f"{seeds} seed{'s' * (seeds != 1)} of noise for each setting; {done} of {expected} runs finished. "
+        f"Queries: {asked}, the same in all runs. {_ABOUT}",
+    ]
+
+
+def _recommendation(experiment: Experiment, results: pa.Table) -> str:
+    """Return which private method and start did best."""
+    best = recommend(results, {name for name in experiment.methods if METHODS[name].private})
+    items = [
+        f"<li>ε = {epsilon:g}: {html.escape(METHODS[method].label)}, starting after t0 = {t0:g} "
+        f"(error of small queries {mean})</li>"
+        for epsilon, (method, t0, mean) in sorted(best.items())
+    ]
+    return f"<h2>Best private settings here</h2><ul>{''.join(items)}</ul>" if items else ""
+
+
+def _table(experiment: Experiment, size: str, summary: dict[Key, Mean]) -> str:
+    heads = "".join(f"<th>{html.escape(METHODS[name].label)}</th>" for name in experiment.methods)
+    rows = [f"<table><tr><th>ε</th><th>t0</th>{heads}</tr>"]
+    for epsilon in experiment.epsilons:
+        for t0 in experiment.start_after:
+            row = [summary.get((size, epsilon, t0, name)) for name in experiment.methods]
+            cells = "".join(f"<td>{_cell(mean, row[0])}</td>" for mean in row)
+            rows.append(f"<tr><td>{epsilon:g}</td><td>{t0:g}</td>{cells}</tr>")
+    return "\n".join([*rows, "</table>"])
+
+
+def _cell(mean: Mean | None, first: Mean | None) -> str:
+    if mean is None:
+        return "not run"
+    ratio = f" <small>({mean.mean / first.mean:.2f}×)</small>" if first and first.mean > 0 else ""
+    return f"{mean}{ratio}"
+
+
+def _figure(picture: Picture, caption: str) -> str:
+    data = base64.b64encode(picture.png).decode()
+    return (
+        f"<figure><img alt='{caption}' src='data:image/png;base64,{data}'><figcaption>{caption}</figcaption></figure>"
+    )

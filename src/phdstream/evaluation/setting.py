@@ -1,0 +1,180 @@
+"""What all runs of an experiment share: the domain, the true data, the queries. Loaded once in each process."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import shapely
+
+from phdstream.arrays import Floats, Ints
+from phdstream.configured_domain import DOMAIN_FILES, configured_domain
+from phdstream.data import gowalla, growing_circles, moving_circles
+from phdstream.domains import Box, Domain
+from phdstream.domains.network import Network
+from phdstream.domains.region import Region
+from phdstream.errors import ConfigError, InputError
+from phdstream.evaluation.experiment import Experiment
+from phdstream.evaluation.feed import Feed
+from phdstream.evaluation.queries import domain_queries
+from phdstream.sources.files import Columns, read_events
+from phdstream.sources.ticks import Clock, parse_duration
+
+__all__ = ["Setting", "data_file", "files_digest", "load_setting"]
+
+_SEED = 0
+"""Data and queries are the same in all runs of an experiment; seeds are for the noise."""
+_MICROSECOND = 1_000_000
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The domain, the true data inside it, and the queries by size."""
+
+    domain: Domain
+    feed: Feed
+    queries: dict[str, Floats]
+
+    def start_tick(self, t0: float) -> int:
+        """Return the tick of the first release: t0 itself, or the one by which that share of the events has come."""
+        if t0 >= 1:
+            return int(t0)
+        return max(1, int(np.searchsorted(self.feed.ends, t0 * self.feed.ends[-1])))
+
+
+def load_setting(experiment: Experiment, fanout: int | None = None) -> Setting:
+    """Return an experiment's setting; ``fanout`` replaces the domain's, with the same finest cells."""
+    first = _load(experiment.setting(), str(experiment.base), _Hidden(experiment))
+    return first if fanout is None else Setting(_domain(experiment, fanout), first.feed, first.queries)
+
+
+@dataclass(frozen=True, eq=False)
+class _Hidden:
+    """An argument that the cache does not look at."""
+
+    experiment: Experiment
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Hidden)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@lru_cache(maxsize=2)
+def _load(_setting: str, _base: str, hidden: _Hidden) -> Setting:
+    experiment = hidden.experiment
+    domain = _domain(experiment, None)
+    if not isinstance(domain, Box | Region | Network):
+        raise ConfigError(
+            "experiments ask how many points lie in rectangles: the domain must be a box, region or network."
+        )
+    feed = _circles(experiment.data) if "circles" in experiment.data else _from_file(experiment, domain)
+    setting = Setting(domain, feed, domain_queries(domain, experiment.queries, _SEED))
+    for t0 in experiment.start_after:
+        if t0 > feed.ticks:
+            raise ConfigError(f"start_after is {t0:g}, but the data has only {feed.ticks} ticks.")
+    return setting
+
+
+def _domain(experiment: Experiment, fanout: int | None) -> Domain:
+    fields = dict(experiment.domain)
+    if fanout is not None:
+        bits = int(np.log2(fields.get("fanout", 2))) * fields["depth"] if "depth" in fields else None
+        fields |= {"fanout": fanout} | ({} if bits is None else {"depth": max(1, bits // int(np.log2(fanout)))})
+    for key in set(DOMAIN_FILES) & set(fields):
+        if Path(str(fields[key])).suffix and not (experiment.base / str(fields[key])).is_file():
+            raise InputError(f"there is no file {experiment.base / str(fields[key])}, which [domain] {key} names.")
+    try:
+        return configured_domain(fields, experiment.data.get("coordinates", ["x", "y"]), experiment.base)
+    except TypeError as error:  # a key that this type of domain does not have
+        raise ConfigError(f"[domain] does not fit its type: {error}.") from None
+
+
+def _circles(data: dict[str, Any]) -> Feed:
+    """Return the circles, so many events a tick."""
+    points, batch = data["points"], data["batch"]
+    events, least = (points, 1) if data["circles"] == "a" else (3 * points, 3)
+    make = growing_circles if data["circles"] == "a" else moving_circles
+    ticks = [(t.inserts, t.deletes) for t in make(points, max(least, events // batch), _SEED)]
+    parts = [part for tick in ticks for part in tick]
+    sizes = [len(part) for part in parts]
+    tick, sign = np.repeat(np.arange(len(parts)) // 2 + 1, sizes), np.repeat(np.tile([1, -1], len(ticks)), sizes)
+    return Feed.from_events(tick, np.concatenate(parts), sign, len(ticks))
+
+
+def _from_file(experiment: Experiment, domain: Domain) -> Feed:
+    data = experiment.data
+    clock = Clock.between(data["start"], data["end"], data["every"])
+    time, points, sign = _events(data_file(experiment), data, clock)
+    inside = domain.encode(points)[1] & (clock.tick_of(time) >= 1) & (clock.tick_of(time) <= clock.count)
+    if not inside.any():
+        raise InputError("no event lies in the domain and between start and end: are the coordinates swapped?")
+    time, points, sign = time[inside], points[inside], sign[inside]
+    if "points" in data and len(points) > data["points"]:
+        kept = np.sort(np.random.default_rng(_SEED).choice(len(points), data["points"], replace=False))
+        time, points, sign = time[kept], points[kept], sign[kept]
+    points, tick = _on_lines(domain, points) if isinstance(domain, Network) else points, clock.tick_of(time)
+    if "lifetime" in data:
+        later = time + int(parse_duration(data["lifetime"]).total_seconds()) * _MICROSECOND
+        tick, points = np.concatenate([tick, clock.tick_of(later)]), np.concatenate([points, points])
+        sign = np.concatenate([sign, -sign])
+    return Feed.from_events(tick, points, sign, clock.count)
+
+
+def _events(path: Path, data: dict[str, Any], clock: Clock) -> tuple[Ints, Floats, Ints]:
+    """Return the times (microseconds), points and signs of a file, in order of time."""
+    if path.name.endswith((".txt.gz", ".txt")):
+        table = pa.Table.from_batches(gowalla(path))
+        time = table["time"].cast(pa.int64()).to_numpy()
+        points, sign = np.column_stack([table["x"].to_numpy(), table["y"].to_numpy()]), np.ones_like(time)
+    else:
+        columns = Columns(tuple(data["coordinates"]), data["time"], data.get("sign"))
+        batches = list(read_events([path], columns, clock.zone, drop_bad=False))
+        time = np.concatenate([batch.time for batch in batches if batch.time is not None] or [np.zeros(0, np.int64)])
+        points = np.concatenate([batch.points for batch in batches] or [np.zeros((0, len(columns.coordinates)))])
+        sign = np.concatenate([batch.sign for batch in batches] or [np.zeros(0, np.int64)])
+    order = np.argsort(time, kind="stable")
+    return time[order], points[order], sign[order]
+
+
+def data_file(experiment: Experiment) -> Path:
+    """Return the file of the data: of several names, the first that is there."""
+    named = experiment.data["file"]
+    names = [named] if isinstance(named, str) else list(named)
+    for name in names:
+        if (experiment.base / name).is_file():
+            return experiment.base / name
+    where = f" Get {experiment.data['where']}, or" if "where" in experiment.data else " Put it there, or"
+    raise InputError(
+        f"there is no file {' or '.join(names)} in {experiment.base.resolve()}.{where} name its folder with --data-dir."
+    )
+
+
+@lru_cache(maxsize=8)
+def _digest(path: Path, _changed: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def files_digest(experiment: Experiment) -> list[str]:
+    """Return digests of the files an experiment reads: runs on other files are other runs."""
+    paths = [data_file(experiment)] if experiment.private else []
+    named = [experiment.base / str(value) for key, value in sorted(experiment.domain.items()) if key in DOMAIN_FILES]
+    return [_digest(path, path.stat().st_mtime_ns) for path in paths + [path for path in named if path.is_file()]]
+
+
+def _on_lines(network: Network, points: Floats) -> Floats:
+    """Return the nearest places on the lines; degrees are first scaled to equal lengths."""
+    degrees = np.abs(points).max(initial=0) <= 360
+    scale = np.array([np.cos(np.radians(points[:, 1].mean())) if degrees else 1.0, 1.0])
+    lines = shapely.transform(shapely.get_parts(network.boundary()), lambda xy: xy * scale)
+    at = shapely.points(points * scale)
+    nearest = lines[shapely.STRtree(lines).nearest(at)]
+    moved = shapely.line_interpolate_point(nearest, shapely.line_locate_point(nearest, at))
+    return np.asarray(shapely.get_coordinates(moved) / scale)

@@ -1,0 +1,76 @@
+"""Errors over all runs in short: means over time, spread over seeds, ratios to the first method."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from phdstream.arrays import Floats, Ints
+
+__all__ = ["Curve", "Mean", "curves", "means", "recommend"]
+
+Key = tuple[str, float, float, str]
+"""Size of query, ε, t0, method."""
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A method's error: the mean over ticks and then seeds, and the standard deviation of the seeds' means."""
+
+    mean: float
+    spread: float
+    seeds: int
+
+    def __str__(self) -> str:
+        return f"{self.mean:.3f} ± {self.spread:.3f}" if self.seeds > 1 else f"{self.mean:.3f}"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A method's error over time: mean, least and most over seeds."""
+
+    tick: Ints
+    mean: Floats
+    low: Floats
+    high: Floats
+
+
+def _by_seed(results: pa.Table) -> dict[Key, dict[int, list[tuple[int, float]]]]:
+    """Return (tick, error) by seed, for each size, ε, t0 and method."""
+    grouped: dict[Key, dict[int, list[tuple[int, float]]]] = defaultdict(lambda: defaultdict(list))
+    for row in results.to_pylist():
+        key = (row["size"], row["epsilon"], row["t0"], row["method"])
+        grouped[key][row["seed"]].append((row["tick"], row["error"]))
+    return grouped
+
+
+def means(results: pa.Table) -> dict[Key, Mean]:
+    """Return the mean error of each size, ε, t0 and method."""
+    summary = {}
+    for key, seeds in _by_seed(results).items():
+        each = [float(np.mean([error for _, error in run])) for run in seeds.values()]
+        summary[key] = Mean(float(np.mean(each)), float(np.std(each, ddof=1)) if len(each) > 1 else 0.0, len(each))
+    return summary
+
+
+def curves(results: pa.Table) -> dict[Key, Curve]:
+    """Return the error over time of each size, ε, t0 and method; every seed has the same ticks."""
+    drawn = {}
+    for key, seeds in _by_seed(results).items():
+        errors = np.array([[error for _, error in run] for run in seeds.values()])
+        tick = np.array([tick for tick, _ in next(iter(seeds.values()))])
+        drawn[key] = Curve(tick, errors.mean(axis=0), errors.min(axis=0), errors.max(axis=0))
+    return drawn
+
+
+def recommend(results: pa.Table, private: set[str], size: str = "small") -> dict[float, tuple[str, float, Mean]]:
+    """Return, for each ε, the private method and t0 with the least mean error."""
+    best: dict[float, tuple[str, float, Mean]] = {}
+    for (asked, epsilon, t0, method), mean in means(results).items():
+        better = epsilon not in best or mean.mean < best[epsilon][2].mean
+        if asked == size and method in private and better:
+            best[epsilon] = (method, t0, mean)
+    return best

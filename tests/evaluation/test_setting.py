@@ -1,0 +1,134 @@
+"""The true data: live points under deletes, the modified stream, queries that meet the domain."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+import shapely
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import phdstream as phd
+from phdstream.data import events_table, replay
+from phdstream.errors import InputError
+from phdstream.evaluation import domain_queries, paper_queries, read_experiment
+from phdstream.evaluation.feed import Feed, LivePoints
+from phdstream.evaluation.setting import _on_lines, load_setting
+from tests.evaluation.experiments import OWN, small, write_events
+
+NUMBERS = {"small": 60, "medium": 40, "large": 20}
+
+
+def rows(points: np.ndarray) -> Counter[tuple[float, ...]]:
+    return Counter(map(tuple, points.tolist()))
+
+
+events = st.lists(st.tuples(st.integers(1, 6), st.integers(0, 3), st.sampled_from([1, -1])), max_size=40)
+
+
+@settings(max_examples=60, deadline=None)
+@given(events, st.integers(1, 6), st.integers(1, 4), st.booleans())
+def test_moments_agree_with_a_plain_multiset(
+    given_events: list[tuple[int, int, int]], start: int, every: int, merge: bool
+) -> None:
+    tick, place, sign = np.array(given_events, dtype=np.int64).reshape(-1, 3).T
+    feed = Feed.from_events(tick, np.column_stack([place, -place]).astype(float), sign, ticks=6)
+    live: list[Counter[tuple[float, ...]]] = [Counter()]
+    for t in range(1, 7):
+        now = Counter(live[-1])
+        now.update((float(p), float(-p)) for k, p, s in given_events if k == t and s > 0)
+        now.subtract((float(p), float(-p)) for k, p, s in given_events if k == t and s < 0)
+        live.append(+now)
+    moments = list(feed.moments(start, every, merge))
+    measured = [m for m in moments if m.live is not None]
+    assert [m.tick for m in measured] == sorted({*range(start, 7, every), 6})
+    assert all(rows(m.live) == live[m.tick] for m in measured if m.live is not None)
+    assert rows(moments[0].inserts) == live[start]
+    handed = sum(len(m.inserts) for m in moments[1:])
+    assert handed == sum(1 for k, _, s in given_events if k > start and s > 0)
+
+
+def test_a_point_that_is_there_twice_is_deleted_once() -> None:
+    live = LivePoints(np.array([[0.0, 0.0], [1.0, 1.0]]))
+    live.update(np.array([0, 0, 1]), np.array([0, 1, 1]))
+    assert live.points().tolist() == [[0.0, 0.0]]
+
+
+def test_circles_come_in_batches_and_end_on_the_inner_one() -> None:
+    feed = load_setting(small()).feed
+    assert set(np.diff(feed.ends)) == {100} or np.diff(feed.ends).mean() == pytest.approx(100, abs=10)
+    last = list(feed.moments(3, 1000))[-1].live
+    assert last is not None
+    assert len(last) == 600
+
+
+def test_the_start_is_a_share_of_the_events() -> None:
+    setting = load_setting(small())
+    assert setting.feed.ends[setting.start_tick(0.2)] == pytest.approx(0.2 * setting.feed.ends[-1], abs=100)
+    assert setting.start_tick(7) == 7
+
+
+def test_thirty_day_deletion_is_the_replayed_stream(tmp_path: Path) -> None:
+    """Against `phdstream.data.replay`, which deletes by slices of sorted times."""
+    path = write_events(tmp_path / "events.parquet")
+    spec = OWN | {"data": OWN["data"] | {"lifetime": "7d"}}
+    feed = load_setting(read_experiment(spec, tmp_path)).feed
+    stream = replay(events_table(path, x="lon", y="lat"), timedelta(days=1), lifetime=timedelta(days=7))
+    live: Counter[tuple[float, ...]] = Counter()
+    for moment, tick in zip(feed.moments(1, 1), stream.ticks(), strict=True):
+        live = live + rows(tick.inserts) - rows(tick.deletes)
+        assert moment.live is not None
+        assert rows(moment.live) == live
+    assert sum(live.values()) == 7 * 30
+
+
+def test_signs_in_a_file_delete(tmp_path: Path) -> None:
+    path = write_events(tmp_path / "events.parquet", days=2, per_day=3)
+    table = pyarrow.parquet.read_table(path)
+    gone = table.slice(0, 2).set_column(0, "time", table["time"].slice(3, 2))
+    both = pa.concat_tables([table, gone]).append_column("sign", pa.array([1] * 6 + [-1] * 2))
+    pyarrow.parquet.write_table(both, path)
+    spec = OWN | {"start_after": [1], "data": OWN["data"] | {"sign": "sign", "end": np.datetime64("2020-01-03").item()}}
+    first, second = load_setting(read_experiment(spec, tmp_path)).feed.moments(1, 1)
+    assert first.live is not None
+    assert second.live is not None
+    assert (len(first.live), len(second.live), len(second.deletes)) == (3, 4, 2)
+
+
+def test_thinning_keeps_so_many_events(tmp_path: Path) -> None:
+    write_events(tmp_path / "events.parquet")
+    spec = OWN | {"data": OWN["data"] | {"points": 100}}
+    assert load_setting(read_experiment(spec, tmp_path)).feed.place.size == 100
+
+
+def test_on_a_box_the_queries_are_the_papers() -> None:
+    box = phd.Box([(0, 2), (0, 1)])
+    ours = domain_queries(box, {"small": 10_000, "medium": 5_000, "large": 1_000}, seed=3)
+    for size, rectangles in paper_queries(np.array([[0, 2], [0, 1]]), seed=3).items():
+        np.testing.assert_array_equal(ours[size], rectangles)
+
+
+def test_queries_meet_regions_and_networks() -> None:
+    triangle = phd.Region(shapely.Polygon([(0, 0), (1, 0), (0, 1)]), depth=8)
+    street = phd.Network([shapely.LineString([(0, 0), (100, 0), (100, 60)])], snap=5)
+    for domain, shape in ((triangle, triangle.outline()), (street, street.boundary())):
+        for size, rectangles in domain_queries(domain, NUMBERS, seed=1).items():
+            assert len(rectangles) == NUMBERS[size]
+            assert shapely.intersects(shape, shapely.box(*rectangles.T)).all()
+
+
+def test_no_query_intersects() -> None:
+    specks = phd.Region([shapely.box(0, 0, 1e-7, 1e-7), shapely.box(1, 1, 1 + 1e-7, 1 + 1e-7)], depth=4)
+    with pytest.raises(InputError, match="no small rectangle intersects the domain"):
+        domain_queries(specks, NUMBERS, seed=1)
+
+
+def test_true_points_are_put_on_the_lines() -> None:
+    street = phd.Network([shapely.LineString([(500, 500), (1000, 500)])], snap=50)
+    np.testing.assert_allclose(_on_lines(street, np.array([[600.0, 510.0]])), [[600.0, 500.0]])
