@@ -9,7 +9,7 @@ import numpy as np
 
 from phdstream.arrays import Floats, Ints
 from phdstream.counting import CounterBank, CounterChoice, make_counter
-from phdstream.domains import ROOT, Domain, hash_uniform
+from phdstream.domains import Domain, hash_uniform
 from phdstream.intake import Intake
 from phdstream.privacy import Event, Noise
 from phdstream.release import Release
@@ -132,7 +132,7 @@ class FixedPartition:
         totals = self._bank.step(np.arange(nodes.size), change, self._start.noise, at=nodes)
         steps = self._bank.counter.steps(self._bank.state)
         variance = self._first.leaf_variance + self._bank.counter.variance(np.zeros_like(steps), steps)
-        estimate = _flat(nodes, self._first.leaf_unbiased + totals, variance, self._first.key)
+        estimate = _on_tree(self._first, self._first.leaf_unbiased + totals, variance)
         before = self._last
         return replace(
             self._first,
@@ -143,20 +143,19 @@ class FixedPartition:
         )
 
 
-def _flat(nodes: Ints, unbiased: Floats, variance: Floats, key: int) -> Estimate:
-    """Return the estimate of a fixed partition: the root, and the cells under it, whose noise is their own."""
+def _on_tree(first: Release, unbiased: Floats, variance: Floats) -> Estimate:
+    """Return new amounts for the cells of a release, in code order, and their sums for all nodes above them."""
     count = np.maximum(unbiased, 0)
-    upto = np.floor(np.cumsum(count) + hash_uniform(key, np.zeros(1, np.int64)))
+    upto = np.floor(np.cumsum(count) + hash_uniform(first.key, np.zeros(1, np.int64)))
     points = np.diff(upto, prepend=0).astype(np.int64)
-    return Estimate(
-        node=np.r_[ROOT, nodes],
-        leaf=np.arange(nodes.size + 1) > 0,
-        count=np.r_[count.sum(), count],
-        unbiased=np.r_[unbiased.sum(), unbiased],
-        variance=np.r_[variance.sum(), variance],
-        own_variance=np.r_[0.0, variance],
-        points=np.r_[points.sum(), points],
+    e, starts = first.estimate, first.domain.code_range(first.leaves)[0]
+    begin, end = (np.searchsorted(starts, codes) for codes in first.domain.code_range(e.node))
+    counts, raw, variances, numbers = (
+        np.concatenate([[0], np.cumsum(cells)])[end] - np.concatenate([[0], np.cumsum(cells)])[begin]
+        for cells in (count, unbiased, variance, points)
     )
+    counts = np.maximum(counts, 0)  # rounding may leave a hair below
+    return Estimate(e.node, e.leaf, counts, raw, variances, np.where(e.leaf, variances, 0.0), numbers)
 
 
 def _without(codes: Ints, gone: Ints) -> Ints:
