@@ -56,7 +56,8 @@ def draw_errors(experiment: Experiment, size: str, lines: dict[Key, Curve], labe
     for axis in axes[-1]:
         axis.set_xlabel(_clock(experiment))
     handles, names = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside upper center", ncols=3, frameon=False, fontsize=9)
+    across = 3 if axes.shape[1] > 1 else 2  # three do not fit above a single panel
+    figure.legend(handles, names, loc="outside upper center", ncols=across, frameon=False, fontsize=9)
     if label:
         figure.supxlabel(label, color="#a4262c", fontsize=9)
     return picture_of(figure)
