@@ -213,6 +213,7 @@ class TestBadConfiguration:
             ('state = "private"', 'state = "out/private"', "must lie outside releases"),
             ('coordinates = ["lon", "lat"]', 'coordinates = "lon"', "list of column names"),
             ('coordinates = ["lon", "lat"]', 'coordinates = ["lon"]', "names must be 2"),
+            ("[output]", "[stream]\nwindow = 3\n[output]", "no 'sign'"),
             ("[output]", "[output", "not valid TOML"),
             ("[domain]", '[input]\nfiles = "x"\n[domain]', "not valid TOML"),
         ],
@@ -221,6 +222,8 @@ class TestBadConfiguration:
         path = write(tmp_path)
         text = path.read_text()
         assert old in text
+        if "window" in new:
+            text = text.replace('time = "time"', 'time = "time"\nsign = "sign"')
         path.write_text(text.replace(old, new, 1))
         with pytest.raises(ConfigError, match=message):
             load_config(path)
@@ -372,6 +375,18 @@ class TestResume:
             path.unlink()
         with pytest.raises(StateError, match="releases up to tick 6"):
             run(load_config(config))
+
+    @pytest.mark.parametrize(
+        ("old", "new"), [("start = 2024-03-01", "start = 2024-02-29"), ('every = "1d"', 'every = "2d"')]
+    )
+    def test_ticks_cut_otherwise_do_not_go_on(self, tmp_path: Path, old: str, new: str) -> None:
+        """Events of a released tick would fall into one still to come, and be counted twice."""
+        config = write(tmp_path, ticks=TICKS.replace("03-07", "03-05"))
+        run(load_config(config))
+        config.write_text(config.read_text().replace(old, new))
+        with pytest.raises(StateError, match="counted twice"):
+            run(load_config(config))
+        assert len(released(tmp_path)) == 4
 
     def test_another_promise_does_not_go_on(self, tmp_path: Path) -> None:
         run(load_config(write(tmp_path)))

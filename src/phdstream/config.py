@@ -99,6 +99,8 @@ def _build(sections: dict[str, Any], base: Path) -> Config:
     if clock and columns.time is None:
         raise ConfigError("[input] needs 'time', the column that says when each event happened.")
     options = dict(sections.get("stream", {}))
+    if "window" in options and columns.sign is not None:
+        raise ConfigError("[stream] window makes records expire by themselves, so [input] must have no 'sign'.")
     if "tree_share" in sections["privacy"]:
         options["tree_share"] = sections["privacy"]["tree_share"]
     domain = configured_domain(sections["domain"], columns.coordinates, base)

@@ -13,6 +13,7 @@ from typing import Any
 
 from phdstream.config import Config
 from phdstream.durability import DurableStream, durable
+from phdstream.errors import StateError
 from phdstream.sinks.folder import ReleaseFolder
 from phdstream.sources.files import Events, read_events, read_times
 from phdstream.sources.ticks import Tick, check_order, ticks_by_rows, ticks_by_time
@@ -38,6 +39,7 @@ def run(config: Config, progress: Callable[[int, int | None], None] = lambda tic
     folder = ReleaseFolder(config.releases, _extra_facts(config), config.format)
     with durable(config.state, config.stream()) as stream:
         folder.check_not_ahead_of(stream.tick)
+        _check_same_ticks(stream, config)
         if config.clock and not config.drop_bad_rows:
             assert config.columns.time is not None
             check_order(read_times(config.files, config.columns.time, config.clock.zone), config.clock)
@@ -55,6 +57,21 @@ def run(config: Config, progress: Callable[[int, int | None], None] = lambda tic
             progress(tick.number, config.clock.count if config.clock else None)
         report.private_notes += _private_notes(stream)
         return report
+
+
+def _check_same_ticks(stream: DurableStream, config: Config) -> None:
+    """Refuse to cut the input otherwise than before: events counted in one tick would be counted again in another.
+
+    The end may move, since that only adds ticks.
+    """
+    now = _extra_facts(config)["ticks"]
+    now.pop("end", None)
+    before = stream.notes.setdefault("ticks", now)
+    if before != now:
+        raise StateError(
+            f"the ticks were cut as {before} so far, but {now} was asked for: events would be counted twice. Set "
+            "[ticks] back (only the end may move), or start a new stream in new folders (its ε comes on top)."
+        )
 
 
 def _extra_facts(config: Config) -> dict[str, Any]:

@@ -222,7 +222,7 @@ class PHDStream:
         counter = counter_from_dict(fixed.pop("counter"))
         fixed.pop("private_noise")
         stream = cls(domain, unit=unit, counter=lambda _: counter, noise=noise_from_dict(meta["noise"]), **fixed)
-        stream.noise = noise_from_dict(meta["noise"])
+        stream.noise = noise_from_dict(meta["noise"])  # anew: making the stream drew a key from the first
         stream.tick, stream._key = meta["tick"], meta["key"]
         stream._intake.restore(unnest("intake", arrays), meta["tally"])
         stream._store = NodeStore.from_arrays(domain, counter, unnest("nodes", arrays))
