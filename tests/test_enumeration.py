@@ -209,11 +209,11 @@ def _publish_net_counts(monkeypatch: pytest.MonkeyPatch) -> None:
 
     original = phd.PHDStream._release_tick
 
-    def release_tick(self: phd.PHDStream) -> phd.Release:
-        deletes = module.CodeCounts(self.domain, np.concatenate([gone for _, gone in self._waiting]))
+    def release_tick(self: phd.PHDStream, waiting: list[tuple[np.ndarray, np.ndarray]]) -> object:
+        deletes = module.CodeCounts(self.domain, np.concatenate([gone for _, gone in waiting]))
         monkeypatch.setattr(
             module, "select_tree", lambda store, inserts, *rest: select(store, Net(inserts, deletes), *rest)
         )
-        return original(self)
+        return original(self, waiting)
 
     monkeypatch.setattr(phd.PHDStream, "_release_tick", release_tick)

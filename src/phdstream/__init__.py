@@ -11,6 +11,7 @@ from phdstream.privacy import Event, ExactNoise, Record, Simulation, User
 from phdstream.privtree import PrivTree
 from phdstream.release import Changes, Counts, Release
 from phdstream.stream import PHDStream
+from phdstream.tracking import TrackingStream
 from phdstream.version import __version__
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Release",
     "SelectiveCounting",
     "Simulation",
+    "TrackingStream",
     "User",
     "__version__",
     "baselines",

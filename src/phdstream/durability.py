@@ -22,7 +22,7 @@ from phdstream.intake import PrivateTally
 from phdstream.promise import parameters
 from phdstream.release import Release
 from phdstream.state import read_state, replace_file, write_state
-from phdstream.stream import PHDStream
+from phdstream.streaming import Stream
 
 __all__ = ["DurableStream", "durable"]
 
@@ -33,7 +33,7 @@ class DurableStream:
     ``notes`` is a small plain dictionary for its user, committed with each tick (where the input stands, say).
     """
 
-    def __init__(self, directory: Path, stream: PHDStream) -> None:
+    def __init__(self, directory: Path, stream: Stream) -> None:
         self.directory = directory
         self.notes: dict[str, Any] = {}
         self._lock = _lock(directory)
@@ -44,7 +44,7 @@ class DurableStream:
             raise
         self._failed = False
 
-    def _resume(self, stream: PHDStream) -> PHDStream:
+    def _resume(self, stream: Stream) -> Stream:
         path, committed = self._state_path, self._committed_tick()
         if not path.exists():
             if committed:
@@ -61,7 +61,7 @@ class DurableStream:
             )
         _check_same(meta["parameters"], parameters(stream), self.directory)
         self.notes = meta.get("notes", {})
-        return PHDStream.from_state(meta, arrays)
+        return type(stream).from_state(meta, arrays)
 
     @property
     def _state_path(self) -> Path:
@@ -72,7 +72,7 @@ class DurableStream:
         return int(path.read_text()) if path.exists() else 0
 
     def update(self, inserts: Any = None, deletes: Any = None, users: Any = None, delete_users: Any = None) -> Release:
-        """Take one tick's events, commit, and only then return the release. See `PHDStream.update`."""
+        """Take one tick's events, commit, and only then return the release. See `Stream.update`."""
         if self._failed:
             raise StateError("the last tick could not be committed; open the directory again to go on before it.")
         release = self._stream.update(inserts, deletes, users, delete_users)
@@ -81,7 +81,7 @@ class DurableStream:
         self._failed = False
         return release
 
-    def _commit(self, stream: PHDStream) -> None:
+    def _commit(self, stream: Stream) -> None:
         meta, arrays = stream.to_state()
         try:
             write_state(self._state_path, meta | {"owner": "directory", "notes": self.notes}, arrays)
@@ -128,7 +128,7 @@ class DurableStream:
         self.close()
 
 
-def durable(directory: str | Path, stream: PHDStream) -> DurableStream:
+def durable(directory: str | Path, stream: Stream) -> DurableStream:
     """Let a directory own a stream: create it, or go on where it was left.
 
     The directory is private: keep it where private data may be. ``stream`` says what is promised; if the directory

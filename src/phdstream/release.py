@@ -18,7 +18,7 @@ from phdstream.arrays import Floats, Ints
 from phdstream.domains import Domain
 from phdstream.errors import InputError
 from phdstream.maps import cell_shapes, check_planar, domain_crs, geodataframe, h3_shapes, layer_shapes
-from phdstream.tree import Estimate, answer_queries
+from phdstream.tree import Estimate, answer_queries, parents_of, share_noise_of_all
 
 __all__ = ["Changes", "Counts", "Release"]
 
@@ -200,8 +200,10 @@ class Release:
         """Return the same by comparing all nodes with all queries; a node's noise enters with its overlap squared."""
         e = self.estimate
         share = overlap(e.node, queries)
-        of_leaves = share[:, e.leaf]
-        return np.stack([of_leaves @ e.count[e.leaf], of_leaves @ e.unbiased[e.leaf], share**2 @ e.own_variance])
+        of_leaves, noise = share[:, e.leaf], share**2 @ e.own_variance
+        if e.share_variance.any():
+            noise += share_noise_of_all(e, parents_of(self.domain, e), share)
+        return np.stack([of_leaves @ e.count[e.leaf], of_leaves @ e.unbiased[e.leaf], noise])
 
     def sample(self) -> Floats:
         """Return the synthetic points now at hand, an array (n, d): the same each time for one release."""

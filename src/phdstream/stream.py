@@ -12,34 +12,22 @@ stream, because an event belongs to one tick. A unit's events add up to at most 
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from phdstream.arrays import Ints
 from phdstream.counting import CounterChoice, check_whole, counter_from_dict, make_counter
 from phdstream.domains import Domain, domain_from_dict
-from phdstream.errors import BudgetError, InputError, StateError
-from phdstream.intake import Intake, PrivateTally
-from phdstream.privacy import (
-    Budget,
-    ExactNoise,
-    Noise,
-    Unit,
-    calibrate_split,
-    noise_from_dict,
-    unit_from_dict,
-)
-from phdstream.promise import describe, facts, parameters
-from phdstream.release import Release
-from phdstream.state import Arrays, nest, read_state, unnest, write_state
+from phdstream.errors import BudgetError
+from phdstream.privacy import Budget, Noise, Unit, calibrate_split, noise_variance, unit_from_dict
+from phdstream.state import Arrays, nest, unnest
+from phdstream.streaming import Events, Stream
 from phdstream.tree import CodeCounts, Estimate, Level, NodeStore, Window, estimate, select_tree
 
 __all__ = ["PHDStream"]
 
 
-class PHDStream:
+class PHDStream(Stream):
     """A private synthetic stream by the paper's method, repaired where it was not private.
 
     Parameters
@@ -63,6 +51,8 @@ class PHDStream:
     2
     """
 
+    method = "phdstream"
+
     def __init__(
         self,
         domain: Domain,
@@ -78,75 +68,37 @@ class PHDStream:
         max_nodes: int = 1_000_000,
         noise: Noise | None = None,
     ) -> None:
-        _check(domain, unit, threshold, window, start_after, max_nodes)
-        deletes = not insert_only and window is None
-        self.domain, self.unit, self.insert_only, self.tree_share = domain, unit, insert_only, tree_share
-        self.window, self.start_after, self.max_nodes = window, start_after, max_nodes
-        self.budget = Budget.solve(epsilon, unit, deletes=deletes, tree_share=tree_share)
+        super().__init__(
+            domain, unit, window=window, insert_only=insert_only, start_after=start_after, max_nodes=max_nodes,
+            noise=noise,
+        )  # fmt: skip
+        check_whole("threshold", threshold, least=0)
+        self.tree_share = tree_share
+        self.budget = Budget.solve(epsilon, unit, deletes=self.deletes, tree_share=tree_share)
         self.rule = calibrate_split(self.budget.tree, domain.fanout, threshold)
         self.counter = make_counter(counter, self.budget.count)
         if self.counter.epsilon > self.budget.count:
             raise BudgetError("the counter was built with more budget than it was given: use the budget passed to it.")
-        self.noise: Noise = ExactNoise() if noise is None else noise
-        self.tick = 0
-        self._key = self.noise.key()
-        self._intake = Intake(domain, unit, deletes)
         self._store = NodeStore(domain, self.counter)
         self._expiring = Window(window) if window else None
-        self._waiting: list[tuple[Ints, Ints]] = []
-        self._release: Release | None = None
-        self._broken = False
 
-    def update(self, inserts: Any = None, deletes: Any = None, users: Any = None, delete_users: Any = None) -> Release:
-        """Take one tick's events and return its release.
-
-        Points are arrays (n, d), frames or Arrow tables of coordinates, or a GeoSeries. ``users`` and
-        ``delete_users`` name each event's user; they are needed with `User`, whose bound drops what is beyond
-        it, and ignored otherwise.
-        """
-        if self._broken:
-            raise StateError(
-                "an earlier update failed half-way, so this stream can no longer tell what was counted. "
-                "Load its last saved state."
-            )
-        events = self._intake.admit(inserts, deletes, users, delete_users)
-        self._broken = True  # until the tick is done: its noise must not be drawn twice
-        self.tick += 1
-        self._waiting.append(events)
-        if self.window:
-            self._waiting = self._waiting[-self.window :]  # the rest has expired before it was ever counted
-        self._release = self._hold() if self.tick < self.start_after else self._release_tick()
-        self._broken = False
-        return self._release
-
-    def _hold(self) -> Release:
-        """Wait for the start: the events are kept (private state), nothing is released."""
-        none, empty = np.zeros(0), np.zeros(0, np.int64)
-        nothing = Estimate(empty, empty.astype(bool), none, none, none, none, empty)
-        return Release(self.domain, self.tick, nothing, self._key, facts(self), empty, empty, held=True)
-
-    def _release_tick(self) -> Release:
+    def _release_tick(self, waiting: list[Events]) -> Estimate:
         """Select the tree, count its leaves, publish."""
-        inserts, deletes = (
-            CodeCounts(self.domain, np.concatenate(codes)) for codes in zip(*self._waiting, strict=True)
-        )
+        inserts, deletes = (CodeCounts(self.domain, np.concatenate(codes)) for codes in zip(*waiting, strict=True))
         if self._expiring:
             self._expiring.expire(self._store)
         tree = select_tree(self._store, inserts, self.rule, self.noise, self.max_nodes)  # costs budget.tree
-        self._count_leaves(tree, inserts, deletes)  # costs budget.count
-        self._waiting = []
+        self._count_leaves(tree, inserts, deletes, len(waiting))  # costs budget.count
         published = estimate(self._store, tree, self._key)
         self._remember(tree)
-        before = self._release
-        nodes, points = (before.leaves, before.points) if before else (np.zeros(0, np.int64), np.zeros(0, np.int64))
-        return Release(self.domain, self.tick, published, self._key, facts(self), nodes, points)
+        return published
 
-    def _count_leaves(self, tree: list[Level], inserts: CodeCounts, deletes: CodeCounts) -> None:
+    def _count_leaves(self, tree: list[Level], inserts: CodeCounts, deletes: CodeCounts, ticks: int) -> None:
         leaves = np.concatenate([level.rows[level.leaf] for level in tree])
         nodes = self._store["node"][leaves]
         change = self._store.count(leaves, inserts.within(nodes) - deletes.within(nodes), self.noise)
         if self._expiring:
-            self._expiring.record(leaves, change, spread_over=len(self._waiting))
+            self._expiring.record(leaves, change, spread_over=ticks)
 
     def _remember(self, tree: list[Level]) -> None:
         """Note which nodes were used, and fold the least recently used ones if there are too many."""
@@ -158,104 +110,47 @@ class PHDStream:
                 self._expiring.fold(*moves)
 
     @property
-    def release(self) -> Release | None:
-        """The latest release, or None before the first tick."""
-        return self._release
-
-    @property
-    def private_tally(self) -> PrivateTally:
-        """What was dropped so far, for the operator. **Private: do not publish.**"""
-        return self._intake.tally
-
-    @property
     def nodes(self) -> int:
         """How many nodes the stream remembers."""
         return self._store.size
 
-    def describe(self) -> str:
-        """Return the promise, the budget and the noise in plain words."""
-        return describe(self)
+    def options(self) -> dict[str, Any]:
+        """Return the method's own parameters."""
+        return {"counter": self.counter.to_dict(), "threshold": self.rule.threshold, "tree_share": self.tree_share}
 
-    def save(self, path: str | Path) -> None:
-        """Save the state to a file. **The file is private**: `describe` says what it holds.
+    def method_facts(self) -> dict[str, Any]:
+        """Return the counter, which a release states."""
+        return {"counter": self.counter.to_dict()}
 
-        A loaded stream goes on exactly as this one would. Releasing a tick from two copies of one state would
-        publish it twice with different noise, which breaks the promise: for anything but experiments let
-        `durable` own the state.
-        """
-        write_state(Path(path), *self.to_state())
+    def method_lines(self) -> list[str]:
+        """Return how the budget is spent, in plain words."""
+        budget, rule, counter = self.budget, self.rule, self.counter
+        deviation = float(np.sqrt(noise_variance(counter.scales(1)[0])))
+        return [
+            f"Budget: an insert costs {budget.tree:.4g} for choosing the tree and {budget.count:.4g} for counting; "
+            + (f"a delete costs {budget.count:.4g}." if self.deletes else "a delete costs nothing here."),
+            f"Choosing the tree: noise of scale {rule.scale:.4g}, {rule.bias} off per level, threshold "
+            f"{rule.threshold}; its exact worst-case loss is {rule.loss:.4g}.",
+            f"Counting: {type(counter).__name__} counters; the first count of a cell is off by {deviation:.3g} "
+            f"(standard deviation), by at most {counter.accuracy(1, 0.05):.3g} with 95% probability.",
+        ]
 
-    @classmethod
-    def load(cls, path: str | Path) -> PHDStream:
-        """Load a stream that was saved with `save`."""
-        meta, arrays = read_state(Path(path))
-        if meta.get("owner"):
-            raise StateError(
-                f"{path} belongs to a directory that keeps ticks from being released twice: open that with durable()."
-            )
-        return cls.from_state(meta, arrays)
-
-    def to_state(self) -> tuple[dict[str, Any], Arrays]:
-        """Return the state as plain data and arrays. Private."""
-        if self._broken:
-            raise StateError("an update failed half-way: this state must not be saved. Load the last saved one.")
-        meta = {
-            "parameters": parameters(self),
-            "tick": self.tick,
-            "key": self._key,
-            "noise": self.noise.to_dict(),
-        }
-        meta |= {"tally": self._intake.tally.to_dict(), "released": self._release is not None}
-        arrays = nest("intake", self._intake.to_arrays()) | nest("nodes", self._store.to_arrays())
-        arrays |= nest("waiting", _waiting_to_arrays(self._waiting))
-        arrays |= nest("window", self._expiring.to_arrays()) if self._expiring else {}
-        if self._release:
-            meta |= {"facts": self._release.facts, "held": self._release.held}
-            arrays |= nest("release", self._release.to_arrays())
-        return meta, arrays
+    def private_parts(self) -> list[str]:
+        """Return what of the saved state is private besides what every stream holds."""
+        return ["the exact partial sums of the counters"] if self.counter.private_columns else []
 
     @classmethod
-    def from_state(cls, meta: dict[str, Any], arrays: Arrays) -> PHDStream:
-        """Return the stream that `to_state` described."""
-        fixed = dict(meta["parameters"])
+    def _remake(cls, fixed: dict[str, Any], noise: Noise) -> Self:
         domain, unit = domain_from_dict(fixed.pop("domain")), unit_from_dict(fixed.pop("unit"))
         counter = counter_from_dict(fixed.pop("counter"))
-        fixed.pop("private_noise")
-        stream = cls(domain, unit=unit, counter=lambda _: counter, noise=noise_from_dict(meta["noise"]), **fixed)
-        stream.noise = noise_from_dict(meta["noise"])  # anew: making the stream drew a key from the first
-        stream.tick, stream._key = meta["tick"], meta["key"]
-        stream._intake.restore(unnest("intake", arrays), meta["tally"])
-        stream._store = NodeStore.from_arrays(domain, counter, unnest("nodes", arrays))
-        stream._waiting = _waiting_from_arrays(unnest("waiting", arrays))
-        if stream.window:
-            stream._expiring = Window.from_arrays(unnest("window", arrays))
-        if meta["released"]:
-            public = unnest("release", arrays)
-            stream._release = Release.from_arrays(domain, stream.tick, stream._key, meta["facts"], public, meta["held"])
-        return stream
+        del fixed["private_noise"], fixed["method"]
+        return cls(domain, unit=unit, counter=lambda _: counter, noise=noise, **fixed)
 
+    def _own_state(self) -> tuple[dict[str, Any], Arrays]:
+        window = nest("window", self._expiring.to_arrays()) if self._expiring else {}
+        return {}, nest("nodes", self._store.to_arrays()) | window
 
-def _waiting_to_arrays(waiting: list[tuple[Ints, Ints]]) -> Arrays:
-    arrays: Arrays = {}
-    for i, name in enumerate(("inserts", "deletes")):
-        codes = [events[i] for events in waiting]
-        arrays[name] = np.concatenate(codes) if codes else np.zeros(0, np.int64)
-        arrays[f"{name}_per_tick"] = np.array([c.size for c in codes], dtype=np.int64)
-    return arrays
-
-
-def _waiting_from_arrays(arrays: Arrays) -> list[tuple[Ints, Ints]]:
-    parts = [np.split(arrays[n], np.cumsum(arrays[f"{n}_per_tick"])[:-1]) for n in ("inserts", "deletes")]
-    return list(zip(*parts, strict=True)) if arrays["inserts_per_tick"].size else []
-
-
-def _check(domain: Domain, unit: Unit, threshold: int, window: int | None, start_after: int, max_nodes: int) -> None:
-    if not isinstance(domain, Domain):
-        raise InputError(f"domain must be a Box, a Cube or another Domain, not {type(domain).__name__}.")
-    if not hasattr(unit, "worst_cases"):
-        raise InputError("unit must say to whom ε is promised: Event(), Record() or User(inserts=..., deletes=...).")
-    check_whole("threshold", threshold, least=0)
-    check_whole("start_after", start_after)
-    check_whole("max_nodes", max_nodes, least=domain.fanout + 1)
-    if window is not None:
-        check_whole("window", window)
+    def _restore_own(self, own: dict[str, Any], arrays: Arrays) -> None:
+        self._store = NodeStore.from_arrays(self.domain, self.counter, unnest("nodes", arrays))
+        if self.window:
+            self._expiring = Window.from_arrays(unnest("window", arrays))

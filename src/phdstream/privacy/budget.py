@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -50,6 +51,27 @@ class Budget:
         cost = max(k + (m * (1 - share) if deletes else 0) for k, m in unit.worst_cases())
         per_insert = Fraction(epsilon) / Fraction(cost)
         return cls(float(epsilon), _down(per_insert * share), _down(per_insert * (1 - share)))
+
+    @classmethod
+    def per_event(cls, epsilon: float, unit: Unit, *, deletes: bool = True) -> Budget:
+        """Return the largest budget for each event when inserts and deletes cost the same, all of it for counting.
+
+        >>> from phdstream.privacy.units import Record
+        >>> Budget.per_event(1.0, Record())
+        Budget(epsilon=1.0, tree=0.0, count=0.5)
+        """
+        _check_epsilon(epsilon)
+        events = max(k + (m if deletes else 0) for k, m in unit.worst_cases())
+        return cls(float(epsilon), 0.0, _down(Fraction(epsilon) / Fraction(events)))
+
+    def divide_count(self, parts: Sequence[float]) -> tuple[float, ...]:
+        """Return the counting budget divided in proportion to ``parts``, rounded so that it is never exceeded.
+
+        >>> Budget(1.0, 0.0, 1.0).divide_count([1, 3])
+        (0.25, 0.75)
+        """
+        total = sum(map(Fraction, parts))
+        return tuple(_down(Fraction(self.count) * Fraction(part) / total) for part in parts)
 
     def spent_by(self, inserts: int, deletes: int) -> Fraction:
         """Return the exact loss of a unit with that many inserts and deletes."""

@@ -1,9 +1,21 @@
 """The tree: nodes ever visited, the private choice of a subtree, and the estimates that follow from it."""
 
-from phdstream.tree.answering import answer_queries
+from phdstream.tree.answering import answer_queries, parents_of
 from phdstream.tree.estimation import Estimate, estimate
 from phdstream.tree.nodes import NodeStore
 from phdstream.tree.selection import CodeCounts, Level, select_tree
+from phdstream.tree.share_noise import share_noise_of_all
 from phdstream.tree.window import Window
 
-__all__ = ["CodeCounts", "Estimate", "Level", "NodeStore", "Window", "answer_queries", "estimate", "select_tree"]
+__all__ = [
+    "CodeCounts",
+    "Estimate",
+    "Level",
+    "NodeStore",
+    "Window",
+    "answer_queries",
+    "estimate",
+    "parents_of",
+    "select_tree",
+    "share_noise_of_all",
+]

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains import Domain
 from phdstream.tree.estimation import Estimate
+from phdstream.tree.share_noise import share_noise
 
-__all__ = ["answer_queries"]
+__all__ = ["answer_queries", "parents_of"]
 
 _QUERIES_AT_ONCE = 4096
 
@@ -34,7 +35,18 @@ def answer_queries(domain: Domain, estimate: Estimate, queries: NDArray[Any], co
         _descend(estimate, variance_below, first, past, queries[i : i + _QUERIES_AT_ONCE], covered)
         for i in range(0, len(queries), _QUERIES_AT_ONCE)
     ]
+    if estimate.share_variance.any():
+        for i, part in enumerate(parts):
+            some = queries[i * _QUERIES_AT_ONCE : (i + 1) * _QUERIES_AT_ONCE]
+            part[2] += share_noise(estimate, first, past, some, covered)
     return np.concatenate(parts, axis=1) if parts else np.zeros((3, 0))
+
+
+def parents_of(domain: Domain, estimate: Estimate) -> Ints:
+    """Return where each node's parent stands in the estimate; the root's is the root."""
+    above = np.array([0, *domain.level_bits])[domain.levels(estimate.node)]
+    at: Ints = np.searchsorted(estimate.node, np.maximum(estimate.node >> above, 1)).astype(np.int64)
+    return at
 
 
 def _children(domain: Domain, estimate: Estimate) -> tuple[Ints, Ints]:

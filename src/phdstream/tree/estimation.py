@@ -24,7 +24,9 @@ class Estimate:
     - ``points``: whole numbers, unbiased for ``count``, that add up;
     - ``variance``: of the noise in ``unbiased``;
     - ``own_variance``: the part of it that belongs to this node (for a leaf: with all below it). The rest came
-      from above and is shared with other leaves.
+      from above and is shared with other leaves;
+    - ``share_variance``: for methods that divide each node's count among its children by estimated shares: the variance
+      of this node's part, before that of its siblings is known (for the root: of the total). Zero otherwise.
     """
 
     node: Ints
@@ -34,6 +36,17 @@ class Estimate:
     variance: Floats
     own_variance: Floats
     points: Ints
+    share_variance: Floats = None  # type: ignore[assignment]  # set below
+
+    def __post_init__(self) -> None:
+        if self.share_variance is None:
+            self.share_variance = np.zeros(self.node.size)
+
+    @classmethod
+    def nothing(cls) -> Estimate:
+        """Return what is known before the first release."""
+        none, empty = np.zeros(0), np.zeros(0, np.int64)
+        return cls(empty, empty.astype(bool), none, none, none, none, empty)
 
 
 def estimate(store: NodeStore, levels: list[Level], key: int) -> Estimate:

@@ -1,0 +1,95 @@
+"""Following the shares: a Kalman filter for each split of the tree, from the root down. All public.
+
+A node held ``old`` points and now holds ``mass = old + change``; ``change`` is the net number that came in this block,
+as known so far. Its halves' part of the change was measured, with variances. What is sought is the new lean of
+the node. The model: the points that come (or go) lean as those that are there, up to a random deviation of variance
+``|change| + κ²·change²`` (chance, and drift κ). So the difference of the halves' changes is predicted as
+``lean · change``, its measurement corrects both the prediction and, where the old lean was doubtful, the old
+lean too. With L the difference of the halves' masses this is the Kalman filter for L with the observation
+``y = (difference of the changes) + noise``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from phdstream.arrays import Floats, Ints
+from phdstream.tracking.halves import Halves
+from phdstream.tracking.measuring import Layer
+from phdstream.tracking.shares import UNKNOWN, Shares
+
+__all__ = ["Tuning", "follow"]
+
+_TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How much a block may change the shares.
+
+    ``drift`` is κ. With a ``dead_zone`` z, a half whose share is less than z standard deviations is taken to be
+    empty, so that noise does not leak into empty places.
+    """
+
+    drift: float
+    dead_zone: float = 0.0
+
+
+def follow(
+    halves: Halves,
+    shares: Shares,
+    layers: list[Layer],
+    mass: float,
+    change: float,
+    tuning: Tuning,
+    *,
+    anew: bool = False,
+) -> Shares:
+    """Return the shares after a block; ``mass`` is the root's new mass, of which ``change`` is new.
+
+    A node that was not measured keeps its lean. ``anew`` forgets all leans first: everything is new.
+    """
+    here, new = np.array([mass]), np.array([change])
+    learnt: list[tuple[Ints, Floats, Floats]] = []
+    for bits, (layer, below) in enumerate(pairwise(layers)):
+        here, new, nodes = here[layer.inner], new[layer.inner], layer.node[layer.inner]
+        lean, doubt = (Shares.none() if anew else shares).of(halves, nodes, bits)
+        doubt = np.where(here - new > 0, doubt, 0.0)  # nobody was here: there is no old lean to correct
+        lean, doubt, difference = _update(lean, doubt, here, new, below, tuning)
+        learnt.append((nodes, lean, doubt))
+        here = np.stack([here * (1 + lean) / 2, here * (1 - lean) / 2], axis=1).ravel()
+        new = np.stack([(new + difference) / 2, (new - difference) / 2], axis=1).ravel()
+    if not learnt:
+        return shares
+    return (Shares.none() if anew else shares).learn(*(np.concatenate(column) for column in zip(*learnt, strict=True)))
+
+
+def _update(
+    lean: Floats, doubt: Floats, mass: Floats, change: Floats, below: Layer, tuning: Tuning
+) -> tuple[Floats, Floats, Floats]:
+    """Return the new leans and doubts, and the difference of the halves' changes."""
+    observed, noise = _difference(below, change)
+    random = np.abs(change) + tuning.drift**2 * change**2
+    predicted, spread = lean * change, doubt * change**2 + random
+    surprise, trust = observed - predicted, spread + noise
+    shared = doubt * change * mass + random
+    gain = shared / trust
+    difference = predicted + spread / trust * surprise
+    safe = np.maximum(mass, _TINY)
+    new_lean = np.clip((lean * mass + gain * surprise) / safe, -1, 1)
+    new_doubt = np.clip((doubt * mass**2 + random - gain * shared) / safe**2, 0, UNKNOWN)
+    if tuning.dead_zone:
+        empty = 1 - np.abs(new_lean) < 2 * tuning.dead_zone * np.sqrt(new_doubt)
+        new_lean = np.where(empty, np.sign(new_lean), new_lean)
+    return new_lean, new_doubt, difference
+
+
+def _difference(below: Layer, change: Floats) -> tuple[Floats, Floats]:
+    """Return the measured difference of the halves' changes, given that they add up to ``change``, and its variance."""
+    (first, second), (noise, other) = ((column[0::2], column[1::2]) for column in (below.value, below.variance))
+    share = noise / (noise + other)
+    observed: Floats = 2 * (first + (change - first - second) * share) - change
+    return observed, 4 * other * share

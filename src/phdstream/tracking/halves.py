@@ -1,0 +1,68 @@
+"""A domain's tree, one bit at a time: every node is halved, whatever the domain's fanout.
+
+A node here is any prefix of a code, with a leading 1 (see `phdstream.domains.codes`). Where a level of the
+domain takes several bits (fanout 4, or the children of a hospital), the prefixes in between stand for groups of
+its children. The measure of a group is the sum of its members', so everything stays measure-weighted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from phdstream.arrays import Floats, Ints
+from phdstream.domains import ROOT, Domain
+
+__all__ = ["Halves"]
+
+_POWERS = np.int64(1) << np.arange(63, dtype=np.int64)
+
+
+class Halves:
+    """The binary view of a domain's tree.
+
+    >>> import phdstream as phd
+    >>> halves = Halves(phd.Box([(0, 1), (0, 1)], fanout=4, depth=3))
+    >>> halves.total_bits, halves.bits(np.array([1, 2, 3, 4])).tolist()
+    (6, [0, 1, 1, 2])
+    >>> halves.first_share(np.array([2, 3]), 1)
+    array([0.5, 0.5])
+    """
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain, self.total_bits = domain, domain.total_bits
+        through = domain.bits_through
+        self._level = np.searchsorted(through, np.arange(self.total_bits + 1), side="right") - 1
+
+    def bits(self, nodes: Ints) -> Ints:
+        """Return the length of each node's prefix; the root has length 0."""
+        return np.searchsorted(_POWERS, nodes, side="right").astype(np.int64) - 1
+
+    def code_range(self, nodes: Ints) -> tuple[Ints, Ints]:
+        """Return the first code of each node and the first one past it."""
+        bits = self.bits(nodes)
+        prefixes, rest = nodes - (np.int64(ROOT) << bits), self.total_bits - bits
+        return prefixes << rest, (prefixes + 1) << rest
+
+    def count(self, codes: Ints, nodes: Ints) -> Ints:
+        """Return how many of the codes lie in each node. Private."""
+        ordered = np.sort(codes)
+        first, past = (np.searchsorted(ordered, ends).astype(np.int64) for ends in self.code_range(nodes))
+        return past - first
+
+    def is_level(self, bits: int) -> bool:
+        """Whether prefixes of this length are nodes of the domain."""
+        return int(self.domain.bits_through[self._level[bits]]) == bits
+
+    def first_share(self, nodes: Ints, bits: int) -> Floats:
+        """Return the first half's share of each node's measure.
+
+        The nodes are of one length, above the last, in order and all different. One without measure is halved evenly.
+        """
+        level = int(self._level[bits])
+        above, below = (int(self.domain.bits_through[level + i]) for i in (0, 1))
+        children, _, share = self.domain.children(np.unique(nodes >> (bits - above)))
+        at = np.searchsorted(nodes, children >> (below - bits))
+        mine = nodes[np.minimum(at, nodes.size - 1)] == children >> (below - bits)
+        first = mine & ((children >> (below - bits - 1)) & 1 == 0)
+        whole, part = (np.bincount(at[chosen], share[chosen], nodes.size) for chosen in (mine, first))
+        return np.where(whole > 0, part / np.where(whole > 0, whole, 1), 0.5)

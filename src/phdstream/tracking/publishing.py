@@ -1,0 +1,104 @@
+"""From a total and shares to what is published: cells with counts, whole points, and errors. All public."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from phdstream.arrays import Bools, Floats, Ints
+from phdstream.domains import ROOT, divide_among_children, hash_uniform
+from phdstream.tracking.halves import Halves
+from phdstream.tracking.shares import Shares, descend
+from phdstream.tree import Estimate
+
+__all__ = ["publish"]
+
+_THIN = 0.2
+"""Cells with fewer points than this are not divided further: it could not be seen."""
+_WIDEST = 1.0
+"""A lean lies between -1 and 1, so its variance is at most this."""
+
+
+def publish(halves: Halves, shares: Shares, total: float, total_variance: float, key: int) -> Estimate:
+    """Return the estimate: the known nodes that hold points, at the domain's own levels."""
+    cells, amounts = _cells(halves, shares, total)
+    layers = _upwards(halves, cells, amounts[0])
+    _downwards(halves, shares, layers, total_variance)
+    parts = _with_points(halves, layers, key)
+    return Estimate(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _cells(halves: Halves, shares: Shares, total: float) -> tuple[Ints, Floats]:
+    """Return the cells to publish, and their counts; places without measure are left out."""
+
+    def opens(nodes: Ints, amounts: Floats, bits: int) -> Bools:
+        opened: Bools = shares.knows(nodes) & (amounts[0] > _THIN)
+        return opened if halves.is_level(bits) else np.ones(nodes.size, dtype=bool)
+
+    start = np.array([[max(total, 0.0)], [1.0]])
+    cells, amounts = descend(halves, (shares, Shares.none()), np.array([ROOT]), start, opens)
+    real = amounts[1] > 0
+    return cells[real], amounts[:, real]
+
+
+@dataclass
+class _Layer:
+    """The published nodes of one length."""
+
+    node: Ints
+    mass: Floats
+    leaf: Bools
+    variance: Floats
+    in_family: Floats
+
+
+def _upwards(halves: Halves, cells: Ints, mass: Floats) -> list[_Layer]:
+    """Return all nodes above and at the cells, from the root down, with their masses."""
+    lengths = halves.bits(cells)
+    layers: list[_Layer] = []
+    above, carried = cells[:0], mass[:0]
+    for bits in range(int(lengths.max()), -1, -1):
+        own = lengths == bits
+        node, which = np.unique(np.concatenate([above, cells[own]]), return_inverse=True)
+        amount = np.zeros(node.size)
+        np.add.at(amount, which, np.concatenate([carried, mass[own]]))
+        leaf = np.ones(node.size, dtype=bool)
+        leaf[which[: above.size]] = False
+        layers.append(_Layer(node, amount, leaf, np.zeros(node.size), np.zeros(node.size)))
+        above, carried = node >> 1, amount
+    return layers[::-1]
+
+
+def _downwards(halves: Halves, shares: Shares, layers: list[_Layer], total_variance: float) -> None:
+    """Fill in the variances: of each count, and of its part of what its parent in the domain holds."""
+    layers[0].variance[:] = layers[0].in_family[:] = total_variance
+    for bits, (up, layer) in enumerate(pairwise(layers)):
+        doubt = np.minimum(shares.of(halves, up.node, bits)[1], _WIDEST)
+        at = np.searchsorted(up.node, layer.node >> 1)
+        share = np.where(up.mass[at] > 0, layer.mass / np.where(up.mass[at] > 0, up.mass[at], 1), 0.5)
+        split = up.mass[at] ** 2 * doubt[at] / 4
+        layer.variance = share**2 * up.variance[at] + split
+        layer.in_family = split + (0.0 if halves.is_level(bits) else share**2 * up.in_family[at])
+
+
+def _with_points(halves: Halves, layers: list[_Layer], key: int) -> list[tuple[Ints | Floats | Bools, ...]]:
+    """Return the columns of the estimate, level by level of the domain."""
+    levels = [layer for bits, layer in enumerate(layers) if halves.is_level(bits)]
+    points = np.floor(levels[0].mass + hash_uniform(key, np.zeros(1, np.int64))).astype(np.int64)
+    parts = [_columns(levels[0], points, levels[0].in_family)]
+    for level, (up, layer) in enumerate(pairwise(levels)):
+        parent = np.searchsorted(up.node, layer.node >> halves.domain.level_bits[level])
+        parents, family = np.unique(parent, return_inverse=True)
+        mass = up.mass[parents][family]
+        share = np.where(mass > 0, layer.mass / np.where(mass > 0, mass, 1), 1 / np.bincount(family)[family])
+        points = divide_among_children(points[parents], family, share, up.node[parents], key)
+        siblings = np.bincount(family)[family]
+        parts.append(_columns(layer, points, layer.in_family * siblings / np.maximum(siblings - 1, 1)))
+    return parts
+
+
+def _columns(layer: _Layer, points: Ints, share_variance: Floats) -> tuple[Ints | Floats | Bools, ...]:
+    own = np.zeros(layer.node.size)
+    return layer.node, layer.leaf, layer.mass, layer.mass, layer.variance, own, points, share_variance

@@ -1,0 +1,295 @@
+"""`TrackingStream`: all budget goes to counting; where to count is chosen from what was already released.
+
+**Why it is private.** Data is used in these ways only, each an exact count plus discrete Laplace noise:
+
+- *at the start* (everything up to t0 as one tick): the total, and, stage by stage, the leaves of a tree. A
+  stage's leaves are disjoint, and its tree is a function of the earlier stages' noisy counts. An event enters the
+  total and one leaf of each stage, each by 1: it costs the sum of their budgets, which is ``budget.count``.
+- *after the start*, inserts and deletes apart: the tick's total (budget ``e0``), the zones' counts of a batch
+  (``e1``), the leaves' counts of a block (``e2``). Zones are disjoint, so are leaves. A batch is a run of ticks, and a
+  block a run of batches; when they end, which zones and which leaves there are, all are functions of counts released
+  before. An event belongs to one tick, one batch and one block, so it enters one total, one zone and one leaf, each by
+  1: it costs ``e0 + e1 + e2 = budget.count``.
+
+Counts of different ticks, batches, blocks and kinds see different events, so they compose in parallel; the rest
+composes adaptively (each count's question may depend on earlier answers). So one event costs at most
+``budget.count`` over the whole stream, whatever the others are, and a unit's events add up to at most ε
+(`phdstream.privacy.budget`). Everything else is computed from released counts. The events of the open block are
+kept until they are counted: private state, never published.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from phdstream.arrays import Bools, Floats, Ints
+from phdstream.domains import ROOT, Domain, domain_from_dict
+from phdstream.privacy import Budget, Noise, Unit, noise_variance, scale_for, unit_from_dict
+from phdstream.state import Arrays, nest, unnest
+from phdstream.streaming import Events, Stream
+from phdstream.tracking.block import Tide
+from phdstream.tracking.filtering import Tuning, follow
+from phdstream.tracking.halves import Halves
+from phdstream.tracking.measuring import Layer, Measured, best_estimates
+from phdstream.tracking.publishing import publish
+from phdstream.tracking.shares import Shares, descend, masses
+from phdstream.tracking.totals import Totals
+from phdstream.tree import Estimate
+
+__all__ = ["TrackingStream"]
+
+_SPENT_ON = (0.03, 0.09, 0.88)
+"""The parts of an event's budget for tick totals, zones and leaves."""
+_START = (0.03, 0.97 * 0.2, 0.97 * 0.3, 0.97 * 0.5)
+"""The parts of the budget for the total and the stages of the start."""
+_START_LEAF = (8.0, 8.0, 3.0)
+"""A stage opens nodes of more than so many times the scale of its noise."""
+_START_TUNING = (Tuning(5.0), Tuning(5.0), Tuning(5.0, 0.22))
+_LEAF, _ZONE, _ZONE_BITS, _BATCH = 3.0, 40.0, 7, 0.04
+_BETWEEN, _RELEASE = Tuning(0.1), Tuning(0.3, 0.3)
+_ELSEWHERE = {1: 0.08, -1: 0.02}
+"""How much of what comes, or goes, is expected anywhere rather than where points are already."""
+
+
+class TrackingStream(Stream):
+    """A private synthetic stream by tracking: the same interface and promise as `PHDStream`, and less error.
+
+    Parameters
+    ----------
+    domain: where points can be; fixed before any data is seen.
+    epsilon, unit: the promise: ε-differential privacy for each `Event`, `Record` or `User`, over the whole stream.
+    window: records live this many ticks and then expire, at no privacy cost. No deletes are taken.
+    insert_only: declares that there are no deletes, which makes a `Record` as cheap as an `Event`.
+    start_after: t0, the tick of the first release; everything up to it is counted as one tick.
+    max_nodes: nodes remembered; beyond it those that hold the fewest points are forgotten.
+    noise: leave it out for exact noise; `Simulation` (seed) is for experiments and marks every release.
+
+    >>> import phdstream as phd
+    >>> stream = phd.TrackingStream(phd.Box([(0, 1), (0, 1)]), epsilon=1.0, unit=phd.Event())
+    >>> release = stream.update(inserts=[(0.2, 0.7), (0.2, 0.8)])
+    >>> release = stream.update(inserts=[(0.9, 0.1)], deletes=[(0.2, 0.7)])
+    >>> release.tick
+    2
+    """
+
+    method = "tracking"
+
+    def __init__(
+        self,
+        domain: Domain,
+        epsilon: float,
+        unit: Unit,
+        *,
+        window: int | None = None,
+        insert_only: bool = False,
+        start_after: int = 1,
+        max_nodes: int = 1_000_000,
+        noise: Noise | None = None,
+    ) -> None:
+        super().__init__(
+            domain, unit, window=window, insert_only=insert_only, start_after=start_after, max_nodes=max_nodes,
+            noise=noise,
+        )  # fmt: skip
+        self.budget = Budget.per_event(epsilon, unit, deletes=self.deletes)
+        self._for_total, self._for_zones, self._for_leaves = self.budget.divide_count(_SPENT_ON)
+        self._halves = Halves(domain)
+        self._shares, self._totals = Shares.none(), Totals(window)
+        self._tides: list[Tide] = []
+        self._patience = 0.0
+
+    def _release_tick(self, waiting: list[Events]) -> Estimate:
+        """Count the tick roughly; if the block is due, count it finely; publish."""
+        self._totals.pass_tick()
+        if not self._tides:
+            return self._start(waiting)
+        (events,) = waiting
+        for tide, codes in zip(self._tides, events, strict=False):  # without deletes there is one tide
+            tide.take(codes, self._noisy_total(codes))  # costs e0
+        due = self._due()
+        for tide in self._tides:
+            if due or tide.batch_total >= self._worth_counting(tide):
+                tide.add_zones(self._count(tide.batch_codes(), tide.zones, self._for_zones))  # costs e1
+        return self._close_block() if due else self._between()
+
+    def _due(self) -> bool:
+        """Whether enough has happened to count the block finely: a function of noisy totals and the tick."""
+        old = self.window is not None and len(self._tides[0].by_tick) >= max(1, self.window // 2)
+        return old or sum(tide.number[0] for tide in self._tides) >= self._patience * self._totals.value
+
+    def _worth_counting(self, tide: Tide) -> float:
+        """How many events make it worth counting the zones: more than the noise of doing so."""
+        return max(_BATCH * self._totals.value, 2 * tide.zones.size / self._for_zones)
+
+    def _noisy_total(self, codes: Ints) -> int:
+        scale = scale_for(self._for_total)
+        return int(self.noise.add(np.array([codes.size]), scale, at=np.array([ROOT]))[0])
+
+    def _count(self, codes: Ints, nodes: Ints, budget: float) -> Ints:
+        """Return noisy counts of disjoint nodes; an event enters one of them, by 1."""
+        return self.noise.add(self._halves.count(codes, nodes), scale_for(budget), at=nodes)
+
+    def _start(self, waiting: list[Events]) -> Estimate:
+        """Count everything up to now: the total, then the leaves of finer and finer trees."""
+        inserts, deletes = (np.concatenate(codes) for codes in zip(*waiting, strict=True))
+        budgets = self.budget.divide_count(_START)
+        counts = [self._measure_live(inserts, deletes, np.array([ROOT]), budgets[0])]
+        shares, total = Shares.none(), max(float(counts[0].value[0]), 0.0)
+        for budget, leaf, tuning in zip(budgets[1:], _START_LEAF, _START_TUNING, strict=True):
+            leaves, area = self._leaves(shares, total, leaf / budget)
+            counts.append(self._measure_live(inserts, deletes, leaves[area > 0], budget))
+            counts.append(Measured.empty(leaves[area == 0]))
+            layers = best_estimates(self._halves, Measured.both(*counts))
+            total = max(float(layers[0].value[0]), 0.0)
+            shares = follow(self._halves, shares, layers, total, total, tuning, anew=True)
+        self._totals.settle([1.0] * len(waiting), total, float(layers[0].variance[0]))
+        self._shares = shares
+        self._open_block()
+        return publish(self._halves, shares, self._totals.value, self._totals.variance, self._key)
+
+    def _measure_live(self, inserts: Ints, deletes: Ints, nodes: Ints, budget: float) -> Measured:
+        """Return noisy numbers of points live in disjoint nodes; an event enters one of them, by 1."""
+        live = self._halves.count(inserts, nodes) - self._halves.count(deletes, nodes)
+        return _measured(nodes, self.noise.add(live, scale_for(budget), at=nodes), budget)
+
+    def _leaves(self, shares: Shares, total: float, most: float, bits: int | None = None) -> tuple[Ints, Floats]:
+        """Return the nodes that hold at most ``most`` points while their parents hold more, and their measures."""
+        limit = self._halves.total_bits if bits is None else bits
+
+        def opens(nodes: Ints, amounts: Floats, length: int) -> Bools:
+            large: Bools = amounts[0] > most
+            return large if length < limit else np.zeros(nodes.size, dtype=bool)
+
+        start = np.array([[total], [1.0]])
+        leaves, amounts = descend(self._halves, (shares, Shares.none()), np.array([ROOT]), start, opens)
+        return leaves, amounts[1]
+
+    def _open_block(self) -> None:
+        """Choose the zones, and how much must happen before the next fine count, from what is public."""
+        total = self._totals.value
+        zones, area = self._leaves(self._shares, total, _ZONE / self._for_zones, _ZONE_BITS)
+        fine = self._leaves(self._shares, total, _LEAF / self._for_leaves)[0].size
+        filled = total * self._for_leaves / _LEAF / fine
+        self._patience = float(np.clip(0.32 * max(filled, 1e-9) ** -0.4, 0.10, 0.40))
+        variances = [float(noise_variance(scale_for(budget))) for budget in (self._for_total, self._for_zones)]
+        signs = (1, -1) if self.deletes else (1,)
+        self._tides = [Tide(sign, zones[area > 0], zones[area == 0], variances[0], variances[1]) for sign in signs]
+
+    def _between(self) -> Estimate:
+        """Publish with the zones' changes, for now; nothing is kept of that."""
+        shares, total, variance = self._shares, self._totals.value, self._totals.variance
+        now = total
+        for tide in self._tides:
+            seen = tide.sign * max(tide.in_zones[0], 0.0)
+            now, variance = now + tide.sign * tide.number[0], variance + tide.number[1]
+            total = max(total + seen, 0.0)
+            if tide.zone_counts:
+                layers = best_estimates(self._halves, tide.measured_zones())
+                shares = follow(self._halves, shares, layers, total, seen, _BETWEEN)
+        return publish(self._halves, shares, max(now, 0.0), variance, self._key)
+
+    def _close_block(self) -> Estimate:
+        """Count the block's events finely, where they are expected; learn from that; begin a new block."""
+        for tide in self._tides:
+            leaves, area = self._expected(tide)
+            codes = tide.all_codes()
+            noisy = tide.sign * self._count(codes, leaves[area > 0], self._for_leaves)  # costs e2
+            fine = _measured(leaves[area > 0], noisy, self._for_leaves)
+            counts = Measured.both(
+                fine, Measured.empty(leaves[area == 0]), tide.measured_zones(), tide.measured_total()
+            )
+            self._learn(tide, best_estimates(self._halves, counts))
+        self._forget()
+        self._open_block()
+        return publish(self._halves, self._shares, self._totals.value, self._totals.variance, self._key)
+
+    def _learn(self, tide: Tide, layers: list[Layer]) -> None:
+        change = tide.sign * max(tide.sign * float(layers[0].value[0]), 0.0)
+        self._totals.settle(tide.by_tick, change, float(layers[0].variance[0]))
+        self._shares = follow(self._halves, self._shares, layers, self._totals.value, change, _RELEASE)
+
+    def _expected(self, tide: Tide) -> tuple[Ints, Floats]:
+        """Return leaves that are each expected to hold about as many of the block's events as their noise."""
+        most, elsewhere = _LEAF / self._for_leaves, _ELSEWHERE[tide.sign]
+        start = np.array([[1.0], [1.0]])
+        shapes = (self._shares, Shares.none())
+        zones = np.concatenate([tide.zones, tide.empty])
+
+        def zone(nodes: Ints, _: Floats, __: int) -> Bools:
+            return ~np.isin(nodes, zones)
+
+        nodes, part = descend(self._halves, shapes, np.array([ROOT]), start, zone)
+        seen = np.zeros(nodes.size)
+        seen[np.searchsorted(nodes, np.sort(tide.zones))] = tide.zone_totals[np.argsort(tide.zones)]
+        amount = np.maximum(seen, tide.number[0] * part[0])
+        amount[part[1] <= 0] = 0.0
+        held = np.stack([(1 - elsewhere) * amount, elsewhere * amount, part[1]])
+
+        def opens(_: Ints, amounts: Floats, __: int) -> Bools:
+            large: Bools = amounts[0] + amounts[1] > most
+            return large
+
+        leaves, amounts = descend(self._halves, (*shapes, Shares.none()), nodes, held, opens)
+        return leaves, amounts[2]
+
+    def _forget(self) -> None:
+        """Keep no more nodes than allowed: forget those that hold the fewest points (public)."""
+        shares = self._shares
+        if shares.node.size > self.max_nodes:
+            mass = masses(self._halves, shares, self._totals.value)
+            self._shares = shares.only(mass >= np.sort(mass)[-self.max_nodes])
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes the stream remembers."""
+        return self._shares.node.size
+
+    def options(self) -> dict[str, Any]:
+        """Return the method's own parameters: none."""
+        return {}
+
+    def method_facts(self) -> dict[str, Any]:
+        """Return what a release states of the method besides its name: nothing."""
+        return {}
+
+    def method_lines(self) -> list[str]:
+        """Return how the budget is spent, in plain words."""
+        deviation = float(np.sqrt(noise_variance(scale_for(self._for_leaves))))
+        return [
+            f"Budget: an event costs {self.budget.count:.4g}, whether it inserts or deletes: {self._for_total:.3g} for "
+            f"its tick's total, {self._for_zones:.3g} for its zone, {self._for_leaves:.3g} for its cell.",
+            "Choosing the cells costs nothing: they are chosen from what was released before.",
+            f"Counting: a block of ticks is counted once, when enough has happened; a cell's count is off by "
+            f"{deviation:.3g} (standard deviation), and then filtered.",
+        ]
+
+    def private_parts(self) -> list[str]:
+        """Return what of the saved state is private besides what every stream holds."""
+        return ["the events of the open block, until they are counted"]
+
+    @classmethod
+    def _remake(cls, fixed: dict[str, Any], noise: Noise) -> Self:
+        domain, unit = domain_from_dict(fixed.pop("domain")), unit_from_dict(fixed.pop("unit"))
+        del fixed["private_noise"], fixed["method"]
+        return cls(domain, unit=unit, noise=noise, **fixed)
+
+    def _own_state(self) -> tuple[dict[str, Any], Arrays]:
+        shares = {"node": self._shares.node, "lean": self._shares.lean, "doubt": self._shares.doubt}
+        arrays = nest("shares", shares) | {"totals": self._totals.to_array()}
+        own: dict[str, Any] = {"patience": self._patience, "tides": []}
+        for i, tide in enumerate(self._tides):
+            numbers, private = tide.to_state()
+            own["tides"].append(numbers)
+            arrays |= nest(f"tide{i}", private)
+        return own, arrays
+
+    def _restore_own(self, own: dict[str, Any], arrays: Arrays) -> None:
+        self._shares = Shares(**unnest("shares", arrays))
+        self._totals.restore(arrays["totals"])
+        self._tides = [Tide.from_state(numbers, unnest(f"tide{i}", arrays)) for i, numbers in enumerate(own["tides"])]
+        self._patience = own["patience"]
+
+
+def _measured(nodes: Ints, noisy: Ints, budget: float) -> Measured:
+    return Measured(nodes, noisy.astype(float), np.full(nodes.size, float(noise_variance(scale_for(budget)))))
