@@ -18,7 +18,8 @@ import numpy as np
 from phdstream.arrays import Floats, Ints
 from phdstream.domains import ROOT
 from phdstream.state import Arrays
-from phdstream.tracking.measuring import Measured
+from phdstream.tracking.choosing import surprise
+from phdstream.tracking.measuring import Layer, Measured
 
 __all__ = ["Tide"]
 
@@ -30,11 +31,13 @@ class Tide:
     """One kind of events in the open block: what came (+1) or went (-1).
 
     ``zones`` and ``empty`` together tile the tree; ``empty`` are places without measure, where nothing can be.
+    ``expected`` is the part of all points that each zone held when the block began.
     """
 
     sign: int
     zones: Ints
     empty: Ints
+    expected: Floats
     tick_variance: float
     zone_variance: float
     codes: list[Ints] = field(default_factory=list)
@@ -81,6 +84,19 @@ class Tide:
         seen, variance = self.in_zones
         return max(seen + self.batch_total, 0.0), variance + self.batch_ticks * self.tick_variance
 
+    def surprise(self, layers: list[Layer] | None = None) -> float:
+        """Return how much the zones' changes differ from those expected: as counted so far, or as finally estimated."""
+        if layers is None:
+            if not self.zone_counts or self.zone_totals.sum() <= 0:
+                return 0.0
+            noise = np.full(self.zones.size, self.zone_counts * self.zone_variance)
+            return surprise(self.zone_totals, noise, self.expected)
+        nodes, values, variances = (
+            np.concatenate([getattr(layer, name) for layer in layers]) for name in ("node", "value", "variance")
+        )
+        at = np.searchsorted(nodes, self.zones)
+        return surprise(self.sign * values[at], variances[at], self.expected)
+
     def measured_zones(self) -> Measured:
         """Return the zone totals as signed changes; the rest of the domain, without measure, does not change."""
         variance = np.full(self.zones.size, self.zone_counts * self.zone_variance)
@@ -95,14 +111,14 @@ class Tide:
 
     def to_state(self) -> tuple[dict[str, Any], Arrays]:
         """Return the tide as plain data and arrays. **Private.**"""
-        arrays = {"zones": self.zones, "empty": self.empty, "zone_totals": self.zone_totals}
+        arrays = {"zones": self.zones, "empty": self.empty, "expected": self.expected, "zone_totals": self.zone_totals}
         arrays |= {"codes": _joined(self.codes), "batch": _joined(self.batch), "by_tick": np.array(self.by_tick)}
         return {name: getattr(self, name) for name in _NUMBERS}, arrays
 
     @classmethod
     def from_state(cls, numbers: dict[str, Any], arrays: Arrays) -> Tide:
         """Return the tide that `to_state` described."""
-        parts: dict[str, Any] = {name: arrays[name] for name in ("zones", "empty", "zone_totals")}
+        parts: dict[str, Any] = {name: arrays[name] for name in ("zones", "empty", "expected", "zone_totals")}
         parts |= {"codes": [arrays["codes"]], "batch": [arrays["batch"]], "by_tick": arrays["by_tick"].tolist()}
         return cls(**numbers, **parts)
 

@@ -30,12 +30,14 @@ _TINY = 1e-12
 class Tuning:
     """How much a block may change the shares.
 
-    ``drift`` is κ. With a ``dead_zone`` z, a half whose share is less than z standard deviations is taken to be
-    empty, so that noise does not leak into empty places.
+    ``drift`` is κ. ``kinship`` says how far points that come or go tell where the old ones are: with 1 a surprise
+    corrects the old lean too, with 0 it does not. With a ``dead_zone`` z, a half whose share is less than z standard
+    deviations is taken to be empty, so that noise does not leak into empty places.
     """
 
     drift: float
     dead_zone: float = 0.0
+    kinship: float = 1.0
 
 
 def follow(
@@ -45,18 +47,16 @@ def follow(
     mass: float,
     change: float,
     tuning: Tuning,
-    *,
-    anew: bool = False,
 ) -> Shares:
     """Return the shares after a block; ``mass`` is the root's new mass, of which ``change`` is new.
 
-    A node that was not measured keeps its lean. ``anew`` forgets all leans first: everything is new.
+    A node that was not measured keeps its lean.
     """
     here, new = np.array([mass]), np.array([change])
     learnt: list[tuple[Ints, Floats, Floats]] = []
     for bits, (layer, below) in enumerate(pairwise(layers)):
         here, new, nodes = here[layer.inner], new[layer.inner], layer.node[layer.inner]
-        lean, doubt = (Shares.none() if anew else shares).of(halves, nodes, bits)
+        lean, doubt = shares.of(halves, nodes, bits)
         doubt = np.where(here - new > 0, doubt, 0.0)  # nobody was here: there is no old lean to correct
         lean, doubt, difference = _update(lean, doubt, here, new, below, tuning)
         learnt.append((nodes, lean, doubt))
@@ -64,7 +64,7 @@ def follow(
         new = np.stack([(new + difference) / 2, (new - difference) / 2], axis=1).ravel()
     if not learnt:
         return shares
-    return (Shares.none() if anew else shares).learn(*(np.concatenate(column) for column in zip(*learnt, strict=True)))
+    return shares.learn(*(np.concatenate(column) for column in zip(*learnt, strict=True)))
 
 
 def _update(
@@ -72,15 +72,17 @@ def _update(
 ) -> tuple[Floats, Floats, Floats]:
     """Return the new leans and doubts, and the difference of the halves' changes."""
     observed, noise = _difference(below, change)
+    old = mass - change
     random = np.abs(change) + tuning.drift**2 * change**2
     predicted, spread = lean * change, doubt * change**2 + random
     surprise, trust = observed - predicted, spread + noise
-    shared = doubt * change * mass + random
-    gain = shared / trust
+    common = tuning.kinship * doubt * change * old
+    gain = (common + spread) / trust
     difference = predicted + spread / trust * surprise
     safe = np.maximum(mass, _TINY)
     new_lean = np.clip((lean * mass + gain * surprise) / safe, -1, 1)
-    new_doubt = np.clip((doubt * mass**2 + random - gain * shared) / safe**2, 0, UNKNOWN)
+    left = doubt * old**2 + 2 * common + spread - gain * (common + spread)
+    new_doubt = np.clip(left / safe**2, 0, UNKNOWN)
     if tuning.dead_zone:
         empty = 1 - np.abs(new_lean) < 2 * tuning.dead_zone * np.sqrt(new_doubt)
         new_lean = np.where(empty, np.sign(new_lean), new_lean)

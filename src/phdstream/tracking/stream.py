@@ -24,17 +24,18 @@ from typing import Any, Self
 
 import numpy as np
 
-from phdstream.arrays import Bools, Floats, Ints
+from phdstream.arrays import Ints
 from phdstream.domains import ROOT, Domain, domain_from_dict
 from phdstream.privacy import Budget, Noise, Unit, noise_variance, scale_for, unit_from_dict
 from phdstream.state import Arrays, nest, unnest
 from phdstream.streaming import Events, Stream
 from phdstream.tracking.block import Tide
+from phdstream.tracking.choosing import Cut, cut, cut_zones, parts_of, patience
 from phdstream.tracking.filtering import Tuning, follow
 from phdstream.tracking.halves import Halves
 from phdstream.tracking.measuring import Layer, Measured, best_estimates
 from phdstream.tracking.publishing import publish
-from phdstream.tracking.shares import Shares, descend, masses
+from phdstream.tracking.shares import Shares, masses
 from phdstream.tracking.totals import Totals
 from phdstream.tree import Estimate
 
@@ -42,15 +43,17 @@ __all__ = ["TrackingStream"]
 
 _SPENT_ON = (0.03, 0.09, 0.88)
 """The parts of an event's budget for tick totals, zones and leaves."""
-_START = (0.03, 0.97 * 0.2, 0.97 * 0.3, 0.97 * 0.5)
-"""The parts of the budget for the total and the stages of the start."""
-_START_LEAF = (8.0, 8.0, 3.0)
-"""A stage opens nodes of more than so many times the scale of its noise."""
-_START_TUNING = (Tuning(5.0), Tuning(5.0), Tuning(5.0, 0.22))
+_START_TOTAL = 0.03
+"""The part of the start's budget for the total; the stages share the rest."""
+_STAGES = ((0.1, 8.0), (0.2, 6.0), (0.3, 4.0), (0.4, 3.0))
+"""The start's stages: each one's share, and how many times the scale of its noise a node must hold to be opened."""
+_START, _START_LAST = Tuning(drift=1.0), Tuning(drift=1.0, dead_zone=0.22)
 _LEAF, _ZONE, _ZONE_BITS, _BATCH = 3.0, 40.0, 7, 0.04
-_BETWEEN, _RELEASE = Tuning(0.1), Tuning(0.3, 0.3)
+_BETWEEN, _DRIFT, _DEAD_ZONE = Tuning(drift=0.1), 0.1, 0.2
 _ELSEWHERE = {1: 0.08, -1: 0.02}
 """How much of what comes, or goes, is expected anywhere rather than where points are already."""
+_NO_SURPRISE, _HURRY, _LEAST_PATIENCE = 0.2, 5.0, 0.03
+"""Below the first, differences are chance; beyond it, blocks are counted sooner and the filter trusts the past less."""
 
 
 class TrackingStream(Stream):
@@ -97,7 +100,7 @@ class TrackingStream(Stream):
         self._halves = Halves(domain)
         self._shares, self._totals = Shares.none(), Totals(window)
         self._tides: list[Tide] = []
-        self._patience = 0.0
+        self._patience = self._surprise = 0.0
 
     def _release_tick(self, waiting: list[Events]) -> Estimate:
         """Count the tick roughly; if the block is due, count it finely; publish."""
@@ -114,9 +117,12 @@ class TrackingStream(Stream):
         return self._close_block() if due else self._between()
 
     def _due(self) -> bool:
-        """Whether enough has happened to count the block finely: a function of noisy totals and the tick."""
-        old = self.window is not None and len(self._tides[0].by_tick) >= max(1, self.window // 2)
-        return old or sum(tide.number[0] for tide in self._tides) >= self._patience * self._totals.value
+        """Whether enough has happened to count the block finely: a function of noisy counts and the tick."""
+        if self.window is not None and len(self._tides[0].by_tick) >= max(1, self.window // 2):
+            return True  # before any of it expires
+        hurry = 1 + _HURRY * max(max(self._surprise, self._tides[0].surprise()) - _NO_SURPRISE, 0.0)
+        enough = max(self._patience / hurry, _LEAST_PATIENCE) * self._totals.value
+        return sum(tide.number[0] for tide in self._tides) >= enough
 
     def _worth_counting(self, tide: Tide) -> float:
         """How many events make it worth counting the zones: more than the noise of doing so."""
@@ -133,48 +139,38 @@ class TrackingStream(Stream):
     def _start(self, waiting: list[Events]) -> Estimate:
         """Count everything up to now: the total, then the leaves of finer and finer trees."""
         inserts, deletes = (np.concatenate(codes) for codes in zip(*waiting, strict=True))
-        budgets = self.budget.divide_count(_START)
-        counts = [self._measure_live(inserts, deletes, np.array([ROOT]), budgets[0])]
-        shares, total = Shares.none(), max(float(counts[0].value[0]), 0.0)
-        for budget, leaf, tuning in zip(budgets[1:], _START_LEAF, _START_TUNING, strict=True):
-            leaves, area = self._leaves(shares, total, leaf / budget)
-            counts.append(self._measure_live(inserts, deletes, leaves[area > 0], budget))
-            counts.append(Measured.empty(leaves[area == 0]))
-            layers = best_estimates(self._halves, Measured.both(*counts))
+        for_total, *for_stages = self.budget.divide_count(
+            [_START_TOTAL, *((1 - _START_TOTAL) * share for share, _ in _STAGES)]
+        )
+        counts = self._measure_live(inserts, deletes, (np.array([ROOT]), np.zeros(0, np.int64)), for_total)
+        shares, total = Shares.none(), max(float(counts.value[0]), 0.0)
+        for stage, (budget, (_, fill)) in enumerate(zip(for_stages, _STAGES, strict=True), start=1):
+            leaves = cut(self._halves, shares, total, fill / budget)
+            counts = Measured.both(counts, self._measure_live(inserts, deletes, leaves, budget))
+            layers = best_estimates(self._halves, counts)
             total = max(float(layers[0].value[0]), 0.0)
-            shares = follow(self._halves, shares, layers, total, total, tuning, anew=True)
+            tuning = _START_LAST if stage == len(_STAGES) else _START
+            shares = follow(self._halves, Shares.none(), layers, total, total, tuning)
         self._totals.settle([1.0] * len(waiting), total, float(layers[0].variance[0]))
         self._shares = shares
+        self._forget()
         self._open_block()
-        return publish(self._halves, shares, self._totals.value, self._totals.variance, self._key)
+        return self._published()
 
-    def _measure_live(self, inserts: Ints, deletes: Ints, nodes: Ints, budget: float) -> Measured:
+    def _measure_live(self, inserts: Ints, deletes: Ints, where: Cut, budget: float) -> Measured:
         """Return noisy numbers of points live in disjoint nodes; an event enters one of them, by 1."""
-        live = self._halves.count(inserts, nodes) - self._halves.count(deletes, nodes)
-        return _measured(nodes, self.noise.add(live, scale_for(budget), at=nodes), budget)
-
-    def _leaves(self, shares: Shares, total: float, most: float, bits: int | None = None) -> tuple[Ints, Floats]:
-        """Return the nodes that hold at most ``most`` points while their parents hold more, and their measures."""
-        limit = self._halves.total_bits if bits is None else bits
-
-        def opens(nodes: Ints, amounts: Floats, length: int) -> Bools:
-            large: Bools = amounts[0] > most
-            return large if length < limit else np.zeros(nodes.size, dtype=bool)
-
-        start = np.array([[total], [1.0]])
-        leaves, amounts = descend(self._halves, (shares, Shares.none()), np.array([ROOT]), start, opens)
-        return leaves, amounts[1]
+        live = self._halves.count(inserts, where[0]) - self._halves.count(deletes, where[0])
+        return _measured(where, self.noise.add(live, scale_for(budget), at=where[0]), budget)
 
     def _open_block(self) -> None:
         """Choose the zones, and how much must happen before the next fine count, from what is public."""
-        total = self._totals.value
-        zones, area = self._leaves(self._shares, total, _ZONE / self._for_zones, _ZONE_BITS)
-        fine = self._leaves(self._shares, total, _LEAF / self._for_leaves)[0].size
-        filled = total * self._for_leaves / _LEAF / fine
-        self._patience = float(np.clip(0.32 * max(filled, 1e-9) ** -0.4, 0.10, 0.40))
+        total, most = self._totals.value, _LEAF / self._for_leaves
+        self._patience = patience(total, cut(self._halves, self._shares, total, most)[0].size, most)
+        zones, empty = cut(self._halves, self._shares, total, _ZONE / self._for_zones, _ZONE_BITS)
+        expected = parts_of(self._halves, self._shares, zones)[0]
         variances = [float(noise_variance(scale_for(budget))) for budget in (self._for_total, self._for_zones)]
         signs = (1, -1) if self.deletes else (1,)
-        self._tides = [Tide(sign, zones[area > 0], zones[area == 0], variances[0], variances[1]) for sign in signs]
+        self._tides = [Tide(sign, zones, empty, expected, variances[0], variances[1]) for sign in signs]
 
     def _between(self) -> Estimate:
         """Publish with the zones' changes, for now; nothing is kept of that."""
@@ -192,46 +188,34 @@ class TrackingStream(Stream):
     def _close_block(self) -> Estimate:
         """Count the block's events finely, where they are expected; learn from that; begin a new block."""
         for tide in self._tides:
-            leaves, area = self._expected(tide)
-            codes = tide.all_codes()
-            noisy = tide.sign * self._count(codes, leaves[area > 0], self._for_leaves)  # costs e2
-            fine = _measured(leaves[area > 0], noisy, self._for_leaves)
-            counts = Measured.both(
-                fine, Measured.empty(leaves[area == 0]), tide.measured_zones(), tide.measured_total()
+            where = self._where_expected(tide)
+            noisy = self._count(tide.all_codes(), where[0], self._for_leaves)  # costs e2
+            fine = _measured(where, tide.sign * noisy, self._for_leaves)
+            self._learn(
+                tide,
+                best_estimates(self._halves, Measured.both(fine, tide.measured_zones(), tide.measured_total())),
             )
-            self._learn(tide, best_estimates(self._halves, counts))
         self._forget()
         self._open_block()
-        return publish(self._halves, self._shares, self._totals.value, self._totals.variance, self._key)
+        return self._published()
+
+    def _where_expected(self, tide: Tide) -> Cut:
+        most = _LEAF / self._for_leaves
+        return cut_zones(
+            self._halves, self._shares, tide.zones, tide.zone_totals, tide.number[0], _ELSEWHERE[tide.sign], most
+        )
 
     def _learn(self, tide: Tide, layers: list[Layer]) -> None:
+        """Let the totals and the shares follow what was counted."""
         change = tide.sign * max(tide.sign * float(layers[0].value[0]), 0.0)
+        mine = tide.surprise(layers)
+        self._surprise = mine if tide.sign > 0 else self._surprise
+        tuning = _tuning(max(mine, self._surprise), tide.sign)
         self._totals.settle(tide.by_tick, change, float(layers[0].variance[0]))
-        self._shares = follow(self._halves, self._shares, layers, self._totals.value, change, _RELEASE)
+        self._shares = follow(self._halves, self._shares, layers, self._totals.value, change, tuning)
 
-    def _expected(self, tide: Tide) -> tuple[Ints, Floats]:
-        """Return leaves that are each expected to hold about as many of the block's events as their noise."""
-        most, elsewhere = _LEAF / self._for_leaves, _ELSEWHERE[tide.sign]
-        start = np.array([[1.0], [1.0]])
-        shapes = (self._shares, Shares.none())
-        zones = np.concatenate([tide.zones, tide.empty])
-
-        def zone(nodes: Ints, _: Floats, __: int) -> Bools:
-            return ~np.isin(nodes, zones)
-
-        nodes, part = descend(self._halves, shapes, np.array([ROOT]), start, zone)
-        seen = np.zeros(nodes.size)
-        seen[np.searchsorted(nodes, np.sort(tide.zones))] = tide.zone_totals[np.argsort(tide.zones)]
-        amount = np.maximum(seen, tide.number[0] * part[0])
-        amount[part[1] <= 0] = 0.0
-        held = np.stack([(1 - elsewhere) * amount, elsewhere * amount, part[1]])
-
-        def opens(_: Ints, amounts: Floats, __: int) -> Bools:
-            large: Bools = amounts[0] + amounts[1] > most
-            return large
-
-        leaves, amounts = descend(self._halves, (*shapes, Shares.none()), nodes, held, opens)
-        return leaves, amounts[2]
+    def _published(self) -> Estimate:
+        return publish(self._halves, self._shares, self._totals.value, self._totals.variance, self._key)
 
     def _forget(self) -> None:
         """Keep no more nodes than allowed: forget those that hold the fewest points (public)."""
@@ -277,7 +261,7 @@ class TrackingStream(Stream):
     def _own_state(self) -> tuple[dict[str, Any], Arrays]:
         shares = {"node": self._shares.node, "lean": self._shares.lean, "doubt": self._shares.doubt}
         arrays = nest("shares", shares) | {"totals": self._totals.to_array()}
-        own: dict[str, Any] = {"patience": self._patience, "tides": []}
+        own: dict[str, Any] = {"patience": self._patience, "surprise": self._surprise, "tides": []}
         for i, tide in enumerate(self._tides):
             numbers, private = tide.to_state()
             own["tides"].append(numbers)
@@ -288,8 +272,17 @@ class TrackingStream(Stream):
         self._shares = Shares(**unnest("shares", arrays))
         self._totals.restore(arrays["totals"])
         self._tides = [Tide.from_state(numbers, unnest(f"tide{i}", arrays)) for i, numbers in enumerate(own["tides"])]
-        self._patience = own["patience"]
+        self._patience, self._surprise = own["patience"], own["surprise"]
 
 
-def _measured(nodes: Ints, noisy: Ints, budget: float) -> Measured:
-    return Measured(nodes, noisy.astype(float), np.full(nodes.size, float(noise_variance(scale_for(budget)))))
+def _tuning(surprise: float, sign: int) -> Tuning:
+    """Return how to learn from a block: the more it surprises, the less the past is trusted."""
+    beyond = max(surprise - _NO_SURPRISE, 0.0)
+    calm = max(0.0, 1 - 2 * beyond)
+    drift = float(np.hypot(_DRIFT, 2 * beyond))
+    return Tuning(drift, _DEAD_ZONE * calm, kinship=1.0 if sign > 0 else calm)
+
+
+def _measured(where: Cut, noisy: Ints, budget: float) -> Measured:
+    variance = np.full(noisy.size, float(noise_variance(scale_for(budget))))
+    return Measured.both(Measured(where[0], noisy.astype(np.float64), variance), Measured.empty(where[1]))

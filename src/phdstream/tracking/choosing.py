@@ -1,0 +1,84 @@
+"""Where to count, and when: chosen from what was released before, so at no privacy cost. All public."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from phdstream.arrays import Bools, Floats, Ints
+from phdstream.domains import ROOT
+from phdstream.tracking.halves import Halves
+from phdstream.tracking.shares import Shares, descend
+
+__all__ = ["Cut", "cut", "cut_zones", "patience", "surprise"]
+
+Cut = tuple[Ints, Ints]
+"""Nodes that tile the domain: those to count, and those without measure, where nothing can be."""
+
+
+def cut(halves: Halves, shares: Shares, total: float, most: float, bits: int | None = None) -> Cut:
+    """Open every node that holds more than ``most`` points, down to prefixes of a length; return what is left."""
+    limit = halves.total_bits if bits is None else bits
+
+    def opens(nodes: Ints, amounts: Floats, length: int) -> Bools:
+        large: Bools = amounts[0] > most
+        return large if length < limit else np.zeros(nodes.size, dtype=bool)
+
+    start = np.array([[total], [1.0]])
+    nodes, amounts = descend(halves, (shares, Shares.none()), np.array([ROOT]), start, opens)
+    return nodes[amounts[1] > 0], nodes[amounts[1] <= 0]
+
+
+def parts_of(halves: Halves, shares: Shares, nodes: Ints) -> Floats:
+    """Return which part of all points each of some disjoint nodes holds, and which part of the measure: two rows."""
+    ends, ancestors = np.sort(nodes), np.unique(np.concatenate([nodes >> i for i in range(halves.total_bits + 1)]))
+
+    def opens(here: Ints, _: Floats, __: int) -> Bools:
+        return np.isin(here, ancestors) & ~np.isin(here, ends)
+
+    found, amounts = descend(halves, (shares, Shares.none()), np.array([ROOT]), np.ones((2, 1)), opens)
+    order = np.argsort(found)
+    parts: Floats = amounts[:, order[np.searchsorted(found[order], nodes)]]
+    return parts
+
+
+def cut_zones(
+    halves: Halves, shares: Shares, zones: Ints, seen: Floats, number: float, elsewhere: float, most: float
+) -> Cut:
+    """Open zones down to nodes that are each expected to hold at most ``most`` of a block's events.
+
+    A zone's events are expected where points already are, a part ``elsewhere`` of them anywhere in it; and a zone
+    is expected to have its share of the block's ``number``, if it was not seen to have more.
+    """
+    points, measure = parts_of(halves, shares, zones)
+    amount = np.maximum(seen, number * points)
+    held = np.stack([(1 - elsewhere) * amount, elsewhere * amount, measure])
+
+    def opens(_: Ints, amounts: Floats, __: int) -> Bools:
+        large: Bools = amounts[0] + amounts[1] > most
+        return large
+
+    nodes, amounts = descend(halves, (shares, Shares.none(), Shares.none()), zones, held, opens)
+    return nodes[amounts[2] > 0], nodes[amounts[2] <= 0]
+
+
+def patience(total: float, leaves: int, most: float) -> float:
+    """Return how much must happen, relative to all points, before a block is counted finely.
+
+    Little if the points fill many leaves well (their noise then matters little), more if leaves are sparse.
+    """
+    filled = max(total / most / leaves, 1e-9)
+    return float(np.clip(0.32 * filled**-0.4, 0.10, 0.40))
+
+
+def surprise(seen: Floats, variance: Floats, expected: Floats) -> float:
+    """Return by how much zones' changes differ from those expected, relative to them, beyond what noise explains.
+
+    Near 0 if points come where points are; about 1 if they come elsewhere.
+
+    >>> even = np.array([0.5, 0.5])
+    >>> surprise(np.array([50.0, 50.0]), np.ones(2), even), round(surprise(np.array([100.0, 0.0]), np.ones(2), even), 1)
+    (0.0, 1.0)
+    """
+    total = max(float(seen.sum()), 1.0)
+    beyond = (seen - total * expected) ** 2 - 2 * variance
+    return float(np.sqrt(max(beyond.sum() / (total**2 * max((expected**2).sum(), 1e-12)), 0.0)))
