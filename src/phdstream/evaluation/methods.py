@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from phdstream.baselines import FixedPartition, Method, OfflineEachTickNotPrivate, OfflineOnChangesNotPrivate
 from phdstream.domains import Domain
 from phdstream.errors import ConfigError, did_you_mean
+from phdstream.evaluation.variants import LongerTicks, PublishedScoreNotPrivate
 from phdstream.privacy import Event, Noise, Record
 from phdstream.stream import PHDStream
 
@@ -40,6 +41,15 @@ METHODS: dict[str, Contender] = {
     "phdstream-record": Contender(
         "PHDStream, per record (sensitivity 2)",
         lambda domain, epsilon, noise: PHDStream(domain, epsilon, Record(), noise=noise),
+    ),
+    "phdstream-4-ticks": Contender(
+        "PHDStream, ticks 4 times as long",
+        lambda domain, epsilon, noise: LongerTicks(PHDStream(domain, epsilon, Event(), noise=noise), 4),
+    ),
+    "phdstream-published-not-private": Contender(
+        "PHDStream, score as published (not private)",
+        lambda domain, epsilon, noise: PublishedScoreNotPrivate(domain, epsilon, noise=noise),
+        private=False,
     ),
     "baseline-1": Contender(
         "Baseline 1 (not private over time)",
