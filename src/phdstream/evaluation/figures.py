@@ -39,6 +39,7 @@ _STYLES = {  # told apart in grey too: by line and marker
     "phdstream-4-ticks": ("#5a9bd8", ":", ">"),
     "phdstream-published-not-private": ("#7a3e9d", "--", "*"),
 }
+_OTHERS = ("#7a3e9d", "#0a7d62", "#a4262c", "#d1690e", "#444444")
 _COUNTER_STYLES = (("#0b62c4", "-", 1.6), ("#d1690e", "--", 1.5), ("#9a9a9a", ":", 0.8))
 
 
@@ -98,13 +99,20 @@ def clock_label(experiment: Experiment) -> str:
     return f"tick ({experiment.data['every']})" if "every" in experiment.data else "tick"
 
 
+def _style(method: str) -> tuple[str, str, str]:
+    """Return a method's colour, line and marker; one without its own gets them by its place among the methods."""
+    place = list(METHODS).index(method)
+    other = (_OTHERS[place % len(_OTHERS)], ("-.", "--", ":")[place % 3], "Pv>D*^<"[place % 7])
+    return _STYLES.get(method, other)
+
+
 def _panel(axis: Any, experiment: Experiment, lines: dict[str, Curve | None]) -> None:
     from matplotlib.ticker import LogLocator
 
     for method, line in lines.items():
         if line is None:
             continue
-        colour, dash, marker = _STYLES[method]
+        colour, dash, marker = _style(method)
         name = METHODS[method].label
         axis.plot(line.tick, line.mean, label=name, color=colour, linestyle=dash, marker=marker, ms=3.5, lw=1.6)
         if len(experiment.seeds) > 1:
@@ -122,8 +130,10 @@ def subplots(
     """Return a figure and its axes (rows, columns), without a window."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    figure = Figure(figsize=(max(7.0, panel[0] * columns), 1.1 + panel[1] * rows), layout="constrained")
+    layout = ConstrainedLayoutEngine(h_pad=0.08)  # so that a title does not touch the axis above
+    figure = Figure(figsize=(max(7.0, panel[0] * columns), 1.1 + panel[1] * rows), layout=layout)
     FigureCanvasAgg(figure)
     return figure, figure.subplots(rows, columns, squeeze=False, sharex="row" if sharey else False, sharey=sharey)
 

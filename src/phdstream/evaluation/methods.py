@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from phdstream.baselines import FixedPartition, Method, OfflineEachTickNotPrivate, OfflineOnChangesNotPrivate
+from phdstream.counting import Block, CounterChoice
 from phdstream.domains import Domain
 from phdstream.errors import ConfigError, did_you_mean
 from phdstream.evaluation.variants import LongerTicks, PublishedScoreNotPrivate
@@ -30,13 +31,21 @@ class Contender:
     memoryless: bool = False
 
 
-def _stream(counter: str) -> Callable[[Domain, float, Noise], Method]:
+def _stream(counter: CounterChoice) -> Callable[[Domain, float, Noise], Method]:
     return lambda domain, epsilon, noise: PHDStream(domain, epsilon, Event(), counter=counter, noise=noise)
+
+
+def _block(size: int) -> Contender:
+    return Contender(f"PHDStream, Block {size} counter", _stream(lambda epsilon: Block(epsilon, size=size)))
 
 
 METHODS: dict[str, Contender] = {
     "phdstream": Contender("PHDStream", _stream("simple")),
-    "phdstream-block": Contender("PHDStream, Block counter", _stream("block")),
+    "phdstream-block": Contender("PHDStream, Block 8 counter", _stream("block")),
+    "phdstream-block-2": _block(2),
+    "phdstream-block-4": _block(4),
+    "phdstream-block-16": _block(16),
+    "phdstream-block-32": _block(32),
     "phdstream-4": Contender("PHDStream, fanout 4", _stream("simple"), fanout=4),
     "phdstream-record": Contender(
         "PHDStream, per record (sensitivity 2)",

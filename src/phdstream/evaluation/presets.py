@@ -72,6 +72,7 @@ _MAIN = ["phdstream", "baseline-1", "baseline-2", "baseline-3", "phdstream-publi
 _BLOCK = [*_MAIN, "phdstream-block"]
 _ALL = [*_BLOCK, "phdstream-4"]
 _FEW = ["phdstream", "baseline-1", "baseline-3"]
+_BLOCKS = ["phdstream", "phdstream-block", *(f"phdstream-block-{size}" for size in (2, 4, 16, 32))]
 _SENSITIVITY = ["phdstream", "phdstream-record"]
 
 
@@ -96,6 +97,8 @@ PRESETS: dict[str, dict[str, Any]] = {
     "circles-b-batch-100": _paper("circles-b", _FEW, [0.1], 70, batch=100),
     "circles-b-batch-2000": _paper("circles-b", _FEW, [0.1], 4, batch=2_000),
     "circles-b-sensitivity": _paper("circles-b", _SENSITIVITY, [0.1], 14),
+    "circles-b-blocks": _paper("circles-b", _BLOCKS, [0.1], 14),
+    "uber-state-blocks": _paper("uber-state", _BLOCKS, [1], 8),
     "gowalla": _paper("gowalla", _BLOCK, [100, 200, 300], 40),
     "gowalla-30-day": _paper("gowalla-30-day", _BLOCK, [150, 250, 350], 40),
     "uber-state": _paper("uber-state", _BLOCK, [1, 2, 20], 8),
