@@ -25,7 +25,7 @@ TEMPLATE, PAGE = DOCS / "reproduction.template.md", DOCS / "reproduction.md"
 ERRORS = ["data", "size", "epsilon", "t0", "method", "error", "spread", "seeds", "ratio", "ratio_spread"]
 ERRORS += ["first", "last"]
 OURS = "phdstream"
-WIDEST, COLOURS = 1100, 32
+WIDTHS, COLOURS, LARGEST = (1100, 900, 750, 600, 500), 32, 130_000
 FIGURES = ("error-small", "error-medium", "error-large", "counts", "data", "scatter", "activations", "counters")
 
 Row = dict[str, str]
@@ -103,13 +103,16 @@ def load(name: str) -> list[Row]:
 
 
 def shrink(source: Path, target: Path) -> None:
-    """Copy a picture with fewer pixels and colours."""
+    """Copy a picture with fewer colours and pixels, fewer still while the file is large."""
     from PIL import Image
 
     target.parent.mkdir(exist_ok=True)
-    picture = Image.open(source).convert("RGB")
-    picture.thumbnail((WIDEST, WIDEST))
-    picture.quantize(COLOURS).save(target, optimize=True)
+    for widest in WIDTHS:
+        picture = Image.open(source).convert("RGB")
+        picture.thumbnail((widest, 2 * widest))
+        picture.quantize(COLOURS).save(target, optimize=True)
+        if target.stat().st_size < LARGEST:
+            return
 
 
 def select(size: str, method: str, names: Iterable[str], at: Callable[[Row], bool] = lambda row: True) -> list[Row]:
