@@ -28,8 +28,8 @@ def said(errors: dict[str, float]) -> str:
 
 def test_the_better_choice_is_advised() -> None:
     text = said({"phdstream": 0.2, "phdstream-block": 0.3, "phdstream-4-ticks": 0.1, "baseline-1": 0.05})
-    assert "Best private setting for ε = 1: PHDStream, ticks 4 times as long" in text
-    assert "Baseline 1 (not private) 0.050" in text
+    assert "Best at ε = 1: PHDStream, ticks 4 times as long, from t0 = 0.2 on: error 0.100" in text
+    assert "Baseline 1 (not private) 0.0500" in text
     assert "1 is the smallest one tried" in text
     assert "Counter: take the Simple counter. With the Block counter the error is 1.50 times" in text
     assert "Ticks: take ticks four times as long" in text

@@ -39,18 +39,18 @@ def advice(experiment: Experiment, results: pa.Table, size: str = "small") -> li
     if not best:
         return []
     summary = {key: mean for key, mean in means(common_ticks(results)).items() if key[0] == size}
-    parts = [_method(best, summary, size), _epsilon(best, size), _start(experiment, summary)]
+    parts = [*_method(best, summary, size), _epsilon(best, size), _start(experiment, summary)]
     parts += [_choice(name, summary) for name in _CHOICES if name in experiment.methods]
     return [text for text in [*parts, _events(experiment), _UNIT, _LOOKING * experiment.private] if text]
 
 
-def _method(best: Best, summary: dict[Key, Mean], size: str) -> str:
+def _method(best: Best, summary: dict[Key, Mean], size: str) -> list[str]:
     each = []
     for epsilon, (method, t0, mean) in sorted(best.items()):
         floor = summary.get((size, epsilon, t0, "baseline-1"))
         beside = f", Baseline 1 (not private) {floor}" if floor else ""
-        each.append(f"ε = {epsilon:g}: {METHODS[method].label} from t0 = {t0:g} on (error {mean}{beside})")
-    return "Best private setting for " + "; ".join(each) + "."
+        each.append(f"Best at ε = {epsilon:g}: {METHODS[method].label}, from t0 = {t0:g} on: error {mean}{beside}.")
+    return each
 
 
 def _epsilon(best: Best, size: str) -> str:

@@ -25,7 +25,7 @@ body { font: 16px/1.5 system-ui, sans-serif; color: #1b1f24; max-width: 72rem; m
 h1 { font-size: 1.7rem; margin-bottom: .2rem; } h2 { margin-top: 2.5rem; font-size: 1.25rem; }
 img { width: 100%; height: auto; } figure { margin: 1rem 0; } figcaption { color: #57606a; font-size: .9rem; }
 table { border-collapse: collapse; display: block; overflow-x: auto; font-size: .9rem; }
-td, th { padding: .25rem .8rem; text-align: right; border-bottom: 1px solid #d0d7de; vertical-align: bottom; }
+td, th { padding: .2rem .6rem; text-align: right; border-bottom: 1px solid #d0d7de; vertical-align: bottom; }
 td { white-space: nowrap; } li { margin: .3rem 0; }
 small { color: #57606a; } .private { background: #a4262c; color: white; padding: .6rem 1rem; font-weight: 600; }
 @media print { .private { position: fixed; top: 0; left: 0; right: 0; margin: 0; } body { margin-top: 4rem; } }
@@ -113,7 +113,7 @@ def _table(experiment: Experiment, size: str, summary: dict[Key, Mean]) -> str:
 def _cell(mean: Mean | None, first: Mean | None) -> str:
     if mean is None:
         return "not run"
-    ratio = f" <small>({mean.mean / first.mean:.2f}×)</small>" if first and first.mean > 0 else ""
+    ratio = f"<br><small>({mean.mean / first.mean:.2f}×)</small>" if first and first.mean > 0 else ""
     return f"{mean}{ratio}"
 
 

@@ -26,7 +26,9 @@ class Mean:
     seeds: int
 
     def __str__(self) -> str:
-        return f"{self.mean:.3f} ± {self.spread:.3f}" if self.seeds > 1 else f"{self.mean:.3f}"
+        digits = 3 if self.mean >= 0.1 else 4
+        spread = f" ± {self.spread:.{digits}f}" if self.seeds > 1 else ""
+        return f"{self.mean:.{digits}f}{spread}"
 
 
 @dataclass(frozen=True)
