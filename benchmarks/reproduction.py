@@ -25,7 +25,7 @@ TEMPLATE, PAGE = DOCS / "reproduction.template.md", DOCS / "reproduction.md"
 ERRORS = ["data", "size", "epsilon", "t0", "method", "error", "spread", "seeds", "ratio", "ratio_spread"]
 ERRORS += ["first", "last"]
 OURS = "phdstream"
-WIDTHS, COLOURS, LARGEST = (1100, 900, 750, 600, 500), 32, 130_000
+WIDTHS, COLOURS, LARGEST = (1100, 900, 750, 600, 500), 160, 140_000
 FIGURES = ("error-small", "error-medium", "error-large", "counts", "data", "scatter", "activations", "counters")
 
 Row = dict[str, str]
@@ -110,7 +110,7 @@ def shrink(source: Path, target: Path) -> None:
     for widest in WIDTHS:
         picture = Image.open(source).convert("RGB")
         picture.thumbnail((widest, 2 * widest))
-        picture.quantize(COLOURS).save(target, optimize=True)
+        picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE).save(target, optimize=True)
         if target.stat().st_size < LARGEST:
             return
 

@@ -26,7 +26,7 @@ h1 { font-size: 1.7rem; margin-bottom: .2rem; } h2 { margin-top: 2.5rem; font-si
 img { width: 100%; height: auto; } figure { margin: 1rem 0; } figcaption { color: #57606a; font-size: .9rem; }
 table { border-collapse: collapse; display: block; overflow-x: auto; font-size: .9rem; }
 td, th { padding: .2rem .6rem; text-align: right; border-bottom: 1px solid #d0d7de; vertical-align: bottom; }
-td { white-space: nowrap; } li { margin: .3rem 0; }
+td { white-space: nowrap; vertical-align: top; } li { margin: .3rem 0; }
 small { color: #57606a; } .private { background: #a4262c; color: white; padding: .6rem 1rem; font-weight: 600; }
 @media print { .private { position: fixed; top: 0; left: 0; right: 0; margin: 0; } body { margin-top: 4rem; } }
 """
