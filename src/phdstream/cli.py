@@ -70,14 +70,25 @@ def evaluate(
     ] = None,
     preset: Annotated[str | None, typer.Option(help="One of the paper's experiments, or 'counters', instead.")] = None,
     reduced: Annotated[bool, typer.Option("--reduced", help="The preset at a small size, for a first look.")] = False,
-    scatter: Annotated[bool, typer.Option("--scatter", help="Only draw true and synthetic points over time.")] = False,
+    figure: Annotated[
+        str | None, typer.Option(help="Only draw one figure: counts, data, scatter or activations.")
+    ] = None,
     data: Annotated[Path | None, typer.Option(help="Your own file of events instead; needs the options below.")] = None,
     time: Annotated[str, typer.Option(help="With --data: the column of times.")] = "time",
     coordinates: Annotated[str, typer.Option(help="With --data: the columns of coordinates.")] = "lon,lat",
     every: Annotated[str, typer.Option(help="With --data: the length of a tick.")] = "1d",
     start: Annotated[str | None, typer.Option(help="With --data: when ticks begin, such as 2014-04-01.")] = None,
     end: Annotated[str | None, typer.Option(help="With --data: when ticks end.")] = None,
+    sign: Annotated[str | None, typer.Option(help="With --data: the column of +1 (appears) and -1 (goes).")] = None,
+    lifetime: Annotated[str | None, typer.Option(help="With --data: how long every event stays, such as 30d.")] = None,
     bounds: Annotated[str | None, typer.Option(help="With --data: west,south,east,north of the domain.")] = None,
+    domain: Annotated[
+        str | None,
+        typer.Option(help="With --data, not --bounds: land, new_york_state, or a file of polygons or lines."),
+    ] = None,
+    snap: Annotated[str | None, typer.Option(help="With a file of lines: how far from them an event may be.")] = None,
+    crs: Annotated[str | None, typer.Option(help="With --data: the coordinate system, such as EPSG:4326.")] = None,
+    tree_crs: Annotated[str | None, typer.Option(help="With --data: the planar system of the tree.")] = None,
     epsilons: Annotated[str, typer.Option(help="With --data: the privacy budgets to compare.")] = "0.5,1,2",
     start_after: Annotated[str, typer.Option(help="With --data: the ticks to start at.")] = "1",
     data_dir: Annotated[Path | None, typer.Option(help="The folder of the data's files.")] = None,
@@ -85,20 +96,22 @@ def evaluate(
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one for each core.")] = None,
 ) -> None:
     """Compare methods on true data, by the paper's metric: tables, figures, a report. Resumes where it stopped."""
-    from phdstream.evaluation import compare_counters, run_experiment, write_scatter
+    from phdstream.evaluation import compare_counters, run_experiment, write_figure
     from phdstream.evaluation.asking import asked_experiment
+    from phdstream.evaluation.cells import DO_NOT_PUBLISH
     from phdstream.progress import ticks_bar
 
     if preset == "counters":
         typer.echo(f"Look at {compare_counters(out).resolve()}")
         return
     own = {"time": time, "coordinates": coordinates, "every": every, "start": start, "end": end, "bounds": bounds}
+    own |= {"sign": sign, "lifetime": lifetime, "domain": domain, "snap": snap, "crs": crs, "tree_crs": tree_crs}
     own |= {"epsilons": epsilons, "start_after": start_after}
     checked = asked_experiment(experiment, preset, reduced, data, own, data_dir)
-    if scatter:
-        with ticks_bar("scatter plots") as progress:
-            figure = write_scatter(checked, out, progress)
-        typer.echo(f"Look at {figure.resolve()}" + (" (private: do not publish)" if checked.private else ""))
+    if figure:
+        with ticks_bar(figure) as progress:
+            drawn = write_figure(figure, checked, out, progress)
+        typer.echo(f"Look at {drawn.resolve()}" + f" ({DO_NOT_PUBLISH})" * checked.private)
         return
     with ticks_bar("runs") as progress:
         outcome = run_experiment(checked, out, workers, progress)

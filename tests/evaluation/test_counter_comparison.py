@@ -13,12 +13,14 @@ from phdstream.evaluation.counter_comparison import counter_errors
 
 
 def test_files(tmp_path: Path) -> None:
-    figure = compare_counters(tmp_path, runs=2, horizons=(64, 16))
+    figure = compare_counters(tmp_path, runs=2, horizons=(64, 16), more=(8, 16))
     assert figure.read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "counters.svg").stat().st_size > 1000
     table = pyarrow.parquet.read_table(tmp_path / "counters.parquet")
     assert table.num_rows == 3 * (64 + 16)
     assert set(table["counter"].to_pylist()) == {"Simple", "Block 8", "Binary Tree"}
+    by_horizon = pyarrow.parquet.read_table(tmp_path / "counters-by-horizon.parquet").to_pylist()
+    assert [(row["horizon"], row["seeds"]) for row in by_horizon] == [(8, 5)] * 3 + [(16, 5)] * 3
 
 
 def test_errors_are_of_the_size_that_the_noise_gives() -> None:

@@ -37,7 +37,8 @@ def test_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("reduced", [False, True])
 def test_every_preset_is_an_experiment(name: str, reduced: bool) -> None:
     experiment = read_experiment(preset(name, reduced))
-    compared = {"phdstream-record"} if "sensitivity" in name else {"baseline-1", "baseline-2", "baseline-3"}
+    own = {"sensitivity": {"phdstream-record"}, "blocks": {"phdstream-block", "phdstream-block-16"}}
+    compared = own.get(name.split("-")[-1], {"baseline-1", "baseline-3"})
     assert compared | {"phdstream"} <= set(experiment.methods)
     assert experiment.private == (not name.startswith("circles"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import signal
 import subprocess
@@ -15,12 +16,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+import shapely
 from typer.testing import CliRunner
 
 import phdstream as phd
 from phdstream.cli import app
 from phdstream.errors import InputError
-from phdstream.evaluation import Cell, Outcome, preset, read_experiment, run_experiment
+from phdstream.evaluation import Cell, Outcome, read_experiment, run_experiment
 from phdstream.evaluation.cells import DO_NOT_PUBLISH, cell_path, is_finished, measure_cell
 from phdstream.evaluation.setting import load_setting
 from phdstream.evaluation.summary import curves, means, recommend
@@ -117,27 +119,6 @@ def test_the_summary() -> None:
     assert recommend(table, {"a", "b"})[1.0][0] == "b"
 
 
-@pytest.mark.parametrize("name", ["circles-a", "circles-b"])
-def test_presets_at_reduced_size(tmp_path: Path, name: str) -> None:
-    experiment = read_experiment({"name": name} | preset(name, reduced=True))
-    outcome = run_experiment(experiment, tmp_path)
-    assert not outcome.failed
-    table = numbers(tmp_path)
-    assert set(table["method"].to_pylist()) == set(experiment.methods)
-    assert set(table["size"].to_pylist()) == {"small", "medium", "large"}
-    assert np.isfinite(table["error"].to_numpy()).all()
-    assert outcome.report is not None
-    page = outcome.report.read_text()
-    assert page.count("data:image/png;base64,") == 4
-    figures = [tmp_path / f"{name}.{kind}" for name in ("error-small", "points") for kind in ("png", "svg")]
-    assert all(path.stat().st_size > 1000 for path in figures)
-    assert "simulated circles" in page
-    assert "1 seed of noise" in page
-    assert "<th>Baseline 1 (not private over time)</th>" in page
-    assert "(1.00×)" in page
-    assert "do not publish" not in page
-
-
 def test_real_files_are_labelled_private(tmp_path: Path) -> None:
     write_events(tmp_path / "events.parquet")
     outcome = run_experiment(read_experiment(OWN, tmp_path), tmp_path / "out", 1)
@@ -174,9 +155,35 @@ def test_on_ones_own_data_from_the_command_line(tmp_path: Path) -> None:
     asked = ["--start", "2020-01-01", "--end", "2020-01-05", "--bounds", "-1,0,1,1", "--epsilons", "1"]
     done = phdstream("--data", events, *asked, "--out", tmp_path / "out", "--workers", "1")
     assert done.returncode == 0, done.stderr
-    assert "15 runs done now, 0 were done before" in done.stdout
+    assert "18 runs done now, 0 were done before" in done.stdout
     assert DO_NOT_PUBLISH in done.stdout
-    assert "Best private settings" in (tmp_path / "out" / "report.html").read_text()
+    assert "Settings to take" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_on_ones_own_regions_and_networks_with_deletes(tmp_path: Path) -> None:
+    events = write_events(tmp_path / "events.parquet", days=4, per_day=10)
+    table = pyarrow.parquet.read_table(events)
+    pyarrow.parquet.write_table(table.append_column("sign", pa.array([1] * 30 + [-1] * 10)), events)
+    when = ["--start", "2020-01-01", "--end", "2020-01-05", "--epsilons", "1", "--data", events, "--figure", "counts"]
+    shapes = {"square": shapely.box(0, 0, 1, 1), "street": shapely.LineString([(0, 0.5), (1, 0.5)])}
+    for name, shape in shapes.items():
+        geometry = {"type": "Feature", "properties": {}, "geometry": shapely.geometry.mapping(shape)}
+        (tmp_path / f"{name}.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [geometry]}))
+    on_lines = ["--domain", tmp_path / "street.geojson", "--snap", "50000", "--tree-crs", "EPSG:32631"]
+    asked: list[list[str | Path]] = [
+        ["--domain", tmp_path / "square.geojson", "--sign", "sign"],
+        [*on_lines, "--crs", "EPSG:4326", "--lifetime", "2d"],
+        ["--domain", "land", "--bounds", "0,0,1,1"],
+        [],
+        ["--domain", tmp_path / "none.geojson"],
+    ]
+    region, network, both, neither, missing = (phdstream(*when, *a, "--out", tmp_path / "out") for a in asked)
+    for done in (region, network):
+        assert done.returncode == 0, done.stderr
+        assert DO_NOT_PUBLISH in done.stdout
+    assert "one of them" in both.stderr
+    assert "one of them" in neither.stderr
+    assert "there is no file" in missing.stderr
 
 
 def test_failed_runs_make_the_command_fail(monkeypatch: pytest.MonkeyPatch) -> None:

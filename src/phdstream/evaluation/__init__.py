@@ -4,6 +4,7 @@ from phdstream.evaluation.counter_comparison import compare_counters
 from phdstream.evaluation.counting import PointCounter, count_cells, count_points
 from phdstream.evaluation.experiment import Cell, Experiment, load_experiment, read_experiment
 from phdstream.evaluation.methods import METHODS
+from phdstream.evaluation.one_figure import FIGURES, write_figure
 from phdstream.evaluation.presets import PRESETS, preset
 from phdstream.evaluation.queries import (
     QUERY_AREAS,
@@ -14,9 +15,9 @@ from phdstream.evaluation.queries import (
     relative_error,
 )
 from phdstream.evaluation.running import Outcome, run_experiment
-from phdstream.evaluation.scatter import write_scatter
 
 __all__ = [
+    "FIGURES",
     "METHODS",
     "PRESETS",
     "QUERY_AREAS",
@@ -36,5 +37,5 @@ __all__ = [
     "read_experiment",
     "relative_error",
     "run_experiment",
-    "write_scatter",
+    "write_figure",
 ]

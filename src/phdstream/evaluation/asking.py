@@ -10,7 +10,10 @@ from phdstream.errors import ConfigError
 from phdstream.evaluation.experiment import Experiment, load_experiment, read_experiment
 from phdstream.evaluation.presets import preset as preset_experiment
 
-__all__ = ["asked_experiment", "own_experiment"]
+__all__ = ["OWN_METHODS", "asked_experiment", "own_experiment"]
+
+OWN_METHODS = ("phdstream", "phdstream-block", "phdstream-4", "phdstream-4-ticks", "baseline-1", "baseline-3")
+"""What is compared on one's own data: what one could choose, and the baseline that shows what is possible."""
 
 
 def asked_experiment(
@@ -40,30 +43,47 @@ def own_experiment(data: Path, own: dict[str, str | None]) -> Experiment:
     """Return the experiment on one's own events: all private methods, and the baseline that shows what is possible.
 
     >>> asked = {"time": "time", "coordinates": "lon,lat", "every": "1d", "start": "2014-04-01", "end": "2014-05-01"}
-    >>> asked |= {"bounds": "-74.3,40.5,-73.7,41", "epsilons": "0.5,1", "start_after": "1"}
-    >>> own_experiment(Path("events.parquet"), asked).epsilons
-    (0.5, 1.0)
+    >>> asked |= {"domain": "new_york_state", "epsilons": "0.5,1", "start_after": "1"}
+    >>> own_experiment(Path("events.parquet"), asked).domain
+    {'type': 'region', 'polygons': 'new_york_state'}
     """
-    for key in ("start", "end", "bounds"):
-        if not own[key]:
-            raise ConfigError(f"--data needs --{key}: when and where there can be events is never taken from the data.")
-    west, south, east, north = _bounds(own["bounds"])
+    for key in ("start", "end"):
+        if not own.get(key):
+            raise ConfigError(f"--data needs --{key}: when there can be events is never taken from the data.")
+    section = {
+        "file": data.name,
+        "time": own["time"],
+        "coordinates": str(own["coordinates"]).split(","),
+        "every": own["every"],
+        "start": _moment(own["start"], "start"),
+        "end": _moment(own["end"], "end"),
+    }
     spec: dict[str, Any] = {
-        "methods": ["phdstream", "phdstream-block", "phdstream-4", "baseline-1", "baseline-3"],
+        "methods": list(OWN_METHODS),
         "epsilons": _numbers(own["epsilons"], "epsilons"),
         "start_after": [int(t0) for t0 in _numbers(own["start_after"], "start_after")],
         "seeds": [1, 2, 3],
-        "data": {
-            "file": data.name,
-            "time": own["time"],
-            "coordinates": str(own["coordinates"]).split(","),
-            "every": own["every"],
-            "start": _moment(own["start"], "start"),
-            "end": _moment(own["end"], "end"),
-        },
-        "domain": {"type": "box", "bounds": [[west, east], [south, north]]},
+        "data": section | {key: own[key] for key in ("sign", "lifetime") if own.get(key)},
+        "domain": _domain(own),
     }
     return read_experiment(spec, data.parent)
+
+
+def _domain(own: dict[str, str | None]) -> dict[str, Any]:
+    """Return the domain: a box, a packaged region, or a file of polygons or, with a distance to snap, of lines."""
+    if bool(own.get("bounds")) == bool(own.get("domain")):
+        raise ConfigError(
+            "--data needs --bounds or --domain, one of them: where there can be events is never taken from the data."
+        )
+    systems = {key: own[key] for key in ("crs", "tree_crs") if own.get(key)}
+    if own.get("bounds"):
+        west, south, east, north = _bounds(own["bounds"])
+        return {"type": "box", "bounds": [[west, east], [south, north]]} | systems
+    named = str(own["domain"])
+    place = str(Path(named).resolve()) if Path(named).suffix else named
+    if own.get("snap"):
+        return {"type": "network", "lines": place, "snap": _numbers(own["snap"], "snap")[0]} | systems
+    return {"type": "region", "polygons": place} | systems
 
 
 def _bounds(text: str | None) -> list[float]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from phdstream.arrays import Floats
+from phdstream.errors import InputError
 from phdstream.evaluation.counting import count_points
 from phdstream.evaluation.experiment import Cell, Experiment
 from phdstream.evaluation.feed import Moment
@@ -24,7 +25,7 @@ from phdstream.release import Release
 from phdstream.state import replace_file
 from phdstream.version import __version__
 
-__all__ = ["DO_NOT_PUBLISH", "cell_path", "is_finished", "measure_cell", "run_cell", "write_table"]
+__all__ = ["DO_NOT_PUBLISH", "cell_path", "is_finished", "make_folder", "measure_cell", "run_cell", "write_table"]
 
 DO_NOT_PUBLISH = "contains private information: do not publish"
 """Said by everything that was computed from a file of true events."""
@@ -75,6 +76,15 @@ def run_cell(experiment: Experiment, cell: Cell, folder: Path) -> None:
     table = pa.Table.from_pylist([fixed | row for row in rows], schema=_SCHEMA)
     about = {"parameters": json.dumps(_parameters(experiment, cell))}
     write_table(cell_path(folder, experiment, cell), table.replace_schema_metadata(about), experiment.private)
+
+
+def make_folder(path: Path) -> Path:
+    """Make a folder for results, or say that it cannot be made."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"results cannot be written to {path} ({error.strerror}): choose another folder.") from None
+    return path
 
 
 def write_table(path: Path, table: pa.Table, private: bool) -> None:

@@ -40,6 +40,11 @@ class LivePoints:
         np.subtract.at(self._counts, gone, 1)
         self._counts[gone] = np.maximum(self._counts[gone], 0)
 
+    @property
+    def total(self) -> int:
+        """How many points are there."""
+        return int(self._counts.sum())
+
     def points(self) -> Floats:
         """Return the points, those that are there more than once repeated."""
         return np.repeat(self._places, self._counts, axis=0)
@@ -76,6 +81,16 @@ class Feed:
         events = slice(self.ends[tick - 1], self.ends[tick])
         place, sign = self.place[events], self.sign[events]
         return place[sign > 0], place[sign < 0]
+
+    def totals(self) -> tuple[Ints, Ints, Ints]:
+        """Return for ticks 0, 1, ...: how many points came so far, how many went, how many are there."""
+        signs = np.concatenate([[0], self.sign])
+        come, gone = (np.cumsum(signs == way)[self.ends] for way in (1, -1))
+        live, there = LivePoints(self.places), [0]
+        for tick in range(1, self.ticks + 1):
+            live.update(*self.changes(tick))
+            there.append(live.total)
+        return come, gone, np.array(there)
 
     def moments(self, start: int, every: int, merge: bool = False) -> Iterator[Moment]:
         """Yield the paper's modified stream: the points live at ``start`` as one tick, then tick after tick.

@@ -1,18 +1,32 @@
-"""Figures of an experiment, as PNG and SVG: error over time, one panel for each ε and t0; points over time."""
+"""Figures as PNG and SVG: error over time, one panel for each ε and t0; counters; what all figures share."""
 
 from __future__ import annotations
 
 import io
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
 
 from phdstream.arrays import Floats
 from phdstream.errors import InputError
 from phdstream.evaluation.experiment import Experiment
 from phdstream.evaluation.methods import METHODS
 from phdstream.evaluation.summary import Curve, Key
+from phdstream.state import replace_file
 
-__all__ = ["Picture", "check_plotting", "draw_counters", "draw_errors", "draw_totals", "picture_of", "subplots"]
+__all__ = [
+    "Picture",
+    "check_plotting",
+    "clock_label",
+    "draw_counters",
+    "draw_errors",
+    "picture_of",
+    "say_private",
+    "subplots",
+    "write_files",
+    "write_picture",
+]
 
 _STYLES = {  # told apart in grey too: by line and marker
     "phdstream": ("#0b62c4", "-", "o"),
@@ -22,7 +36,10 @@ _STYLES = {  # told apart in grey too: by line and marker
     "baseline-2": ("#a4262c", ":", "x"),
     "baseline-3": ("#d1690e", ":", "^"),
     "phdstream-record": ("#7a3e9d", "-.", "P"),
+    "phdstream-4-ticks": ("#5a9bd8", ":", ">"),
+    "phdstream-published-not-private": ("#7a3e9d", "--", "*"),
 }
+_OTHERS = ("#7a3e9d", "#0a7d62", "#a4262c", "#d1690e", "#444444")
 _COUNTER_STYLES = (("#0b62c4", "-", 1.6), ("#d1690e", "--", 1.5), ("#9a9a9a", ":", 0.8))
 
 
@@ -54,24 +71,11 @@ def draw_errors(experiment: Experiment, size: str, lines: dict[Key, Curve], labe
             axes[i, j].set_title(f"ε = {epsilon:g}, t0 = {t0:g}", fontsize=11)
         axes[i, 0].set_ylabel(f"average relative error,\n{size} queries")
     for axis in axes[-1]:
-        axis.set_xlabel(_clock(experiment))
+        axis.set_xlabel(clock_label(experiment))
     handles, names = axes[0, 0].get_legend_handles_labels()
     across = 3 if axes.shape[1] > 1 else 2  # three do not fit above a single panel
     figure.legend(handles, names, loc="outside upper center", ncols=across, frameon=False, fontsize=9)
-    if label:
-        figure.supxlabel(label, color="#a4262c", fontsize=9)
-    return picture_of(figure)
-
-
-def draw_totals(experiment: Experiment, tick: list[int], total: list[int], label: str = "") -> Picture:
-    """Draw how many points there were over time."""
-    figure, axes = subplots(1, 1)
-    axes[0, 0].plot(tick, total, color="#1b1f24", marker=".")
-    axes[0, 0].set(ylabel="true points", xlabel=_clock(experiment), ylim=(0, None))
-    axes[0, 0].grid(alpha=0.25)
-    if label:
-        figure.supxlabel(label, color="#a4262c", fontsize=9)
-    return picture_of(figure)
+    return picture_of(say_private(figure, label))
 
 
 def draw_counters(curves: dict[tuple[int, str], Floats], label: str) -> Picture:
@@ -90,8 +94,16 @@ def draw_counters(curves: dict[tuple[int, str], Floats], label: str) -> Picture:
     return picture_of(figure)
 
 
-def _clock(experiment: Experiment) -> str:
+def clock_label(experiment: Experiment) -> str:
+    """Return the label of an axis of time: ticks, and how long one is."""
     return f"tick ({experiment.data['every']})" if "every" in experiment.data else "tick"
+
+
+def _style(method: str) -> tuple[str, str, str]:
+    """Return a method's colour, line and marker; one without its own gets them by its place among the methods."""
+    place = list(METHODS).index(method)
+    other = (_OTHERS[place % len(_OTHERS)], ("-.", "--", ":")[place % 3], "Pv>D*^<"[place % 7])
+    return _STYLES.get(method, other)
 
 
 def _panel(axis: Any, experiment: Experiment, lines: dict[str, Curve | None]) -> None:
@@ -100,7 +112,7 @@ def _panel(axis: Any, experiment: Experiment, lines: dict[str, Curve | None]) ->
     for method, line in lines.items():
         if line is None:
             continue
-        colour, dash, marker = _STYLES[method]
+        colour, dash, marker = _style(method)
         name = METHODS[method].label
         axis.plot(line.tick, line.mean, label=name, color=colour, linestyle=dash, marker=marker, ms=3.5, lw=1.6)
         if len(experiment.seeds) > 1:
@@ -118,10 +130,19 @@ def subplots(
     """Return a figure and its axes (rows, columns), without a window."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    figure = Figure(figsize=(max(7.0, panel[0] * columns), 1.1 + panel[1] * rows), layout="constrained")
+    layout = ConstrainedLayoutEngine(h_pad=0.08)  # so that a title does not touch the axis above
+    figure = Figure(figsize=(max(7.0, panel[0] * columns), 1.1 + panel[1] * rows), layout=layout)
     FigureCanvasAgg(figure)
     return figure, figure.subplots(rows, columns, squeeze=False, sharex="row" if sharey else False, sharey=sharey)
+
+
+def say_private(figure: Any, label: str) -> Any:
+    """Return the figure with a label below it, in red, if there is one."""
+    if label:
+        figure.supxlabel(label, color="#a4262c", fontsize=9)
+    return figure
 
 
 def picture_of(figure: Any) -> Picture:
@@ -132,3 +153,19 @@ def picture_of(figure: Any) -> Picture:
         figure.savefig(buffer, format=kind, dpi=100, metadata={"Date": None} if kind == "svg" else None)
         files.append(buffer.getvalue())
     return Picture(*files)
+
+
+def write_picture(out: Path, name: str, picture: Picture, private: bool) -> Path:
+    """Write a figure in both formats, and return the PNG; one of true events only its owner can read."""
+    write_files({out / f"{name}.svg": picture.svg, out / f"{name}.png": picture.png}, private)
+    return out / f"{name}.png"
+
+
+def write_files(files: dict[Path, bytes], private: bool) -> None:
+    """Write files whole; what comes from true events only its owner can read."""
+    for path, content in files.items():
+        replace_file(path, partial(_put, content), mode=0o600 if private else 0o644)
+
+
+def _put(content: bytes, file: IO[bytes]) -> None:
+    file.write(content)

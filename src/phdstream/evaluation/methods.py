@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from phdstream.baselines import FixedPartition, Method, OfflineEachTickNotPrivate, OfflineOnChangesNotPrivate
+from phdstream.counting import Block, CounterChoice
 from phdstream.domains import Domain
 from phdstream.errors import ConfigError, did_you_mean
+from phdstream.evaluation.variants import LongerTicks, PublishedScoreNotPrivate
 from phdstream.privacy import Event, Noise, Record
 from phdstream.stream import PHDStream
 
@@ -29,17 +31,34 @@ class Contender:
     memoryless: bool = False
 
 
-def _stream(counter: str) -> Callable[[Domain, float, Noise], Method]:
+def _stream(counter: CounterChoice) -> Callable[[Domain, float, Noise], Method]:
     return lambda domain, epsilon, noise: PHDStream(domain, epsilon, Event(), counter=counter, noise=noise)
+
+
+def _block(size: int) -> Contender:
+    return Contender(f"PHDStream, Block {size} counter", _stream(lambda epsilon: Block(epsilon, size=size)))
 
 
 METHODS: dict[str, Contender] = {
     "phdstream": Contender("PHDStream", _stream("simple")),
-    "phdstream-block": Contender("PHDStream, Block counter", _stream("block")),
+    "phdstream-block": Contender("PHDStream, Block 8 counter", _stream("block")),
+    "phdstream-block-2": _block(2),
+    "phdstream-block-4": _block(4),
+    "phdstream-block-16": _block(16),
+    "phdstream-block-32": _block(32),
     "phdstream-4": Contender("PHDStream, fanout 4", _stream("simple"), fanout=4),
     "phdstream-record": Contender(
         "PHDStream, per record (sensitivity 2)",
         lambda domain, epsilon, noise: PHDStream(domain, epsilon, Record(), noise=noise),
+    ),
+    "phdstream-4-ticks": Contender(
+        "PHDStream, ticks 4 times as long",
+        lambda domain, epsilon, noise: LongerTicks(PHDStream(domain, epsilon, Event(), noise=noise), 4),
+    ),
+    "phdstream-published-not-private": Contender(
+        "PHDStream, score as published (not private)",
+        lambda domain, epsilon, noise: PublishedScoreNotPrivate(domain, epsilon, noise=noise),
+        private=False,
     ),
     "baseline-1": Contender(
         "Baseline 1 (not private over time)",

@@ -31,6 +31,19 @@ _UBER = {
     "end": date(2014, 5, 1),
     "points": 100_000,
 }
+_TAXI = _UBER | {
+    "file": [f"yellow_tripdata_2013-01.{kind}" for kind in ("parquet", "csv", "csv.gz")],
+    "where": "the trips of yellow taxis in January 2013 ('TLC Trip Record Data', the edition with coordinates)",
+    "start": date(2013, 1, 1),
+    "end": date(2013, 2, 1),
+}
+_TAXI_SAMPLE = _UBER | {
+    "file": ["nyc_yellow_taxi_sample_2009_2015.parquet"],
+    "where": "a sample of New York's yellow taxi trips from 2009 to 2015 (TLC), columns time, lon, lat",
+    "every": "30d",
+    "start": date(2009, 1, 1),
+    "end": date(2015, 6, 29),
+}
 _LAND = {"type": "region", "polygons": "land"}
 _STATE = {"type": "region", "polygons": "new_york_state"}
 _STREETS = {
@@ -45,18 +58,30 @@ DATA: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "circles-a": ({"circles": "a", "points": 50_000, "batch": 500}, _UNIT_SQUARE),
     "circles-b": ({"circles": "b", "points": 25_000, "batch": 500}, _UNIT_SQUARE),
     "gowalla": (_GOWALLA, _LAND),
+    "gowalla-300-ticks": (_GOWALLA | {"end": date(2009, 12, 1)}, _LAND),
     "gowalla-30-day": (_GOWALLA | {"lifetime": "30d"}, _LAND),
     "uber-state": (_UBER, _STATE),
     "uber-streets": (_UBER, _STREETS),
+    "taxi-state": (_TAXI, _STATE),
+    "taxi-streets": (_TAXI, _STREETS),
+    "taxi-sample-state": (_TAXI_SAMPLE, _STATE),
+    "taxi-sample-streets": (_TAXI_SAMPLE, _STREETS),
 }
 """What ``[data] preset`` can name: the data section, and the domain. Uber stands in for the paper's yellow taxis."""
 
-_ALL = ["phdstream", "phdstream-block", "phdstream-4", "baseline-1", "baseline-2", "baseline-3"]
+_MAIN = ["phdstream", "baseline-1", "baseline-2", "baseline-3", "phdstream-published-not-private"]
+_BLOCK = [*_MAIN, "phdstream-block"]
+_ALL = [*_BLOCK, "phdstream-4"]
+_FEW = ["phdstream", "baseline-1", "baseline-3"]
+_BLOCKS = ["phdstream", "phdstream-block", *(f"phdstream-block-{size}" for size in (2, 4, 16, 32))]
+_SENSITIVITY = ["phdstream", "phdstream-record"]
 
 
-def _paper(data: str, start_after: list[float], measure_every: int, **changes: Any) -> dict[str, Any]:
+def _paper(
+    data: str, methods: list[str], start_after: list[float], measure_every: int, **changes: Any
+) -> dict[str, Any]:
     return {
-        "methods": _ALL,
+        "methods": methods,
         "epsilons": [0.5, 1.0, 2.0],
         "start_after": start_after,
         "seeds": [1, 2, 3, 4, 5],
@@ -66,17 +91,23 @@ def _paper(data: str, start_after: list[float], measure_every: int, **changes: A
 
 
 PRESETS: dict[str, dict[str, Any]] = {
-    "circles-a": _paper("circles-a", [0.1, 0.3, 0.5], 10),
-    "circles-b": _paper("circles-b", [0.1, 0.3, 0.5], 14),
-    "circles-a-batch-100": _paper("circles-a", [0.1], 50, batch=100),
-    "circles-a-batch-2000": _paper("circles-a", [0.1], 3, batch=2_000),
-    "circles-b-batch-100": _paper("circles-b", [0.1], 70, batch=100),
-    "circles-b-batch-2000": _paper("circles-b", [0.1], 4, batch=2_000),
-    "circles-b-sensitivity": _paper("circles-b", [0.1], 14) | {"methods": ["phdstream", "phdstream-record"]},
-    "gowalla": _paper("gowalla", [100, 200, 300], 25),
-    "gowalla-30-day": _paper("gowalla-30-day", [150, 250, 350], 25),
-    "uber-state": _paper("uber-state", [1, 2, 20], 8),
-    "uber-streets": _paper("uber-streets", [1, 2, 20], 8),
+    "circles-a": _paper("circles-a", _ALL, [0.1, 0.3, 0.5], 10),
+    "circles-b": _paper("circles-b", _ALL, [0.1, 0.3, 0.5], 14),
+    "circles-a-batch-100": _paper("circles-a", _FEW, [0.1], 50, batch=100),
+    "circles-a-batch-2000": _paper("circles-a", _FEW, [0.1], 3, batch=2_000),
+    "circles-b-batch-100": _paper("circles-b", _FEW, [0.1], 70, batch=100),
+    "circles-b-batch-2000": _paper("circles-b", _FEW, [0.1], 4, batch=2_000),
+    "circles-b-sensitivity": _paper("circles-b", _SENSITIVITY, [0.1], 14),
+    "circles-b-blocks": _paper("circles-b", _BLOCKS, [0.1], 14),
+    "gowalla": _paper("gowalla", _BLOCK, [100, 200, 300], 40),
+    "gowalla-300-ticks": _paper("gowalla-300-ticks", _FEW, [100], 20),
+    "gowalla-30-day": _paper("gowalla-30-day", _BLOCK, [150, 350], 40),
+    "uber-state": _paper("uber-state", _BLOCK, [1, 2, 20], 8),
+    "uber-streets": _paper("uber-streets", _MAIN, [1, 20], 10),
+    "taxi-state": _paper("taxi-state", _MAIN, [1, 2, 20], 8),
+    "taxi-streets": _paper("taxi-streets", _MAIN, [1, 2, 20], 10),
+    "taxi-sample-state": _paper("taxi-sample-state", _FEW, [1, 2, 20], 8),
+    "taxi-sample-streets": _paper("taxi-sample-streets", _FEW, [2], 8),
 }
 """The paper's experiments by name."""
 

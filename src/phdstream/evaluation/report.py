@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import base64
 import html
-from functools import partial
 from pathlib import Path
-from typing import IO
 
 import pyarrow as pa
 
+from phdstream.evaluation.advice import advice
 from phdstream.evaluation.cells import DO_NOT_PUBLISH
+from phdstream.evaluation.data_figures import draw_counts
 from phdstream.evaluation.experiment import Experiment
-from phdstream.evaluation.figures import Picture, check_plotting, draw_errors, draw_totals
+from phdstream.evaluation.figures import Picture, check_plotting, draw_errors, write_files, write_picture
 from phdstream.evaluation.methods import METHODS
 from phdstream.evaluation.setting import data_file
-from phdstream.evaluation.summary import Key, Mean, curves, means, recommend
-from phdstream.state import replace_file
+from phdstream.evaluation.summary import Key, Mean, curves, means
 from phdstream.version import __version__
 
 __all__ = ["check_plotting", "write_report"]
@@ -26,8 +25,10 @@ body { font: 16px/1.5 system-ui, sans-serif; color: #1b1f24; max-width: 72rem; m
 h1 { font-size: 1.7rem; margin-bottom: .2rem; } h2 { margin-top: 2.5rem; font-size: 1.25rem; }
 img { width: 100%; height: auto; } figure { margin: 1rem 0; } figcaption { color: #57606a; font-size: .9rem; }
 table { border-collapse: collapse; display: block; overflow-x: auto; font-size: .9rem; }
-td, th { padding: .25rem .8rem; text-align: right; border-bottom: 1px solid #d0d7de; vertical-align: bottom; }
+td, th { padding: .2rem .6rem; text-align: right; border-bottom: 1px solid #d0d7de; vertical-align: bottom; }
+td { white-space: nowrap; vertical-align: top; } li { margin: .3rem 0; }
 small { color: #57606a; } .private { background: #a4262c; color: white; padding: .6rem 1rem; font-weight: 600; }
+@media print { .private { position: fixed; top: 0; left: 0; right: 0; margin: 0; } body { margin-top: 4rem; } }
 """
 _ABOUT = (
     "The paper's metric: for random rectangles, |synthetic count - true count| / max(true count, 0.1% of all points), "
@@ -40,26 +41,17 @@ _LINES = "Lines: mean over seeds; bands: from the best seed to the worst."
 
 def write_report(path: Path, experiment: Experiment, results: pa.Table) -> Path:
     """Write the page, and its figures beside it as PNG and SVG, and return the page."""
-    mode = 0o600 if experiment.private else 0o644
     pictures = _pictures(experiment, results)
-    files = {path: _page(experiment, results, pictures).encode()}
     for name, picture in pictures.items():
-        files |= {path.with_name(f"{name}.png"): picture.png, path.with_name(f"{name}.svg"): picture.svg}
-    for file, content in files.items():
-        replace_file(file, partial(_put, content), mode=mode)
+        write_picture(path.parent, name, picture, experiment.private)
+    write_files({path: _page(experiment, results, pictures).encode()}, experiment.private)
     return path
-
-
-def _put(content: bytes, file: IO[bytes]) -> None:
-    file.write(content)
 
 
 def _pictures(experiment: Experiment, results: pa.Table) -> dict[str, Picture]:
     label, lines = DO_NOT_PUBLISH if experiment.private else "", curves(results)
     pictures = {f"error-{size}": draw_errors(experiment, size, lines, label) for size in experiment.queries}
-    totals = dict(zip(results["tick"].to_pylist(), results["total"].to_pylist(), strict=True))
-    ticks = sorted(totals)
-    return pictures | {"points": draw_totals(experiment, ticks, [totals[tick] for tick in ticks], label)}
+    return pictures | {"counts": draw_counts(experiment)}
 
 
 def _page(experiment: Experiment, results: pa.Table, pictures: dict[str, Picture]) -> str:
@@ -78,7 +70,7 @@ def _page(experiment: Experiment, results: pa.Table, pictures: dict[str, Picture
             _table(experiment, size, summary),
             _figure(pictures[f"error-{size}"], f"Error over time, {size} queries. {_LINES}"),
         ]
-    parts += ["<h2>The data</h2>", _figure(pictures["points"], "True points at the measured ticks.")]
+    parts += ["<h2>The data</h2>", _figure(pictures["counts"], "True points over all ticks; vertical lines: starts.")]
     parts.append(f"<p><small>phdstream {__version__}; simulated noise, for evaluation only.</small></p></body></html>")
     return "\n".join(parts)
 
@@ -103,14 +95,8 @@ def _about(experiment: Experiment, results: pa.Table) -> list[str]:
 
 
 def _recommendation(experiment: Experiment, results: pa.Table) -> str:
-    """Return which private method and start did best."""
-    best = recommend(results, {name for name in experiment.methods if METHODS[name].private})
-    items = [
-        f"<li>ε = {epsilon:g}: {html.escape(METHODS[method].label)}, starting after t0 = {t0:g} "
-        f"(error of small queries {mean})</li>"
-        for epsilon, (method, t0, mean) in sorted(best.items())
-    ]
-    return f"<h2>Best private settings here</h2><ul>{''.join(items)}</ul>" if items else ""
+    items = "".join(f"<li>{html.escape(text)}</li>" for text in advice(experiment, results))
+    return f"<h2>Settings to take</h2><ul>{items}</ul>" if items else ""
 
 
 def _table(experiment: Experiment, size: str, summary: dict[Key, Mean]) -> str:
@@ -127,7 +113,7 @@ def _table(experiment: Experiment, size: str, summary: dict[Key, Mean]) -> str:
 def _cell(mean: Mean | None, first: Mean | None) -> str:
     if mean is None:
         return "not run"
-    ratio = f" <small>({mean.mean / first.mean:.2f}×)</small>" if first and first.mean > 0 else ""
+    ratio = f"<br><small>({mean.mean / first.mean:.2f}×)</small>" if first and first.mean > 0 else ""
     return f"{mean}{ratio}"
 
 

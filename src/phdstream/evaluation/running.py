@@ -18,8 +18,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.parquet
 
-from phdstream.errors import InputError
-from phdstream.evaluation.cells import DO_NOT_PUBLISH, cell_path, is_finished, run_cell, write_table
+from phdstream.evaluation.cells import DO_NOT_PUBLISH, cell_path, is_finished, make_folder, run_cell, write_table
 from phdstream.evaluation.experiment import Cell, Experiment
 from phdstream.evaluation.report import check_plotting, write_report
 from phdstream.evaluation.setting import load_setting
@@ -59,7 +58,7 @@ def run_experiment(
     """
     check_plotting()
     load_setting(experiment)  # says now what is wrong with data, domain, queries and starts
-    folder = _folder(out)
+    folder = make_folder(out / "cells")
     cells = list(experiment.cells())
     missing = [cell for cell in cells if not is_finished(folder, experiment, cell)]
     kept = len(cells) - len(missing)
@@ -68,15 +67,6 @@ def run_experiment(
     finished = [cell for cell in cells if cell not in failed]
     report = _write_results(experiment, out, folder, finished) if finished else None
     return Outcome(report, len(missing) - len(failed), kept, failed, DO_NOT_PUBLISH if experiment.private else "")
-
-
-def _folder(out: Path) -> Path:
-    folder = out / "cells"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"results cannot be written to {out} ({error.strerror}): choose another folder.") from None
-    return folder
 
 
 def _write_results(experiment: Experiment, out: Path, folder: Path, finished: list[Cell]) -> Path:

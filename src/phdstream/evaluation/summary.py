@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from phdstream.arrays import Floats, Ints
 
-__all__ = ["Curve", "Mean", "curves", "means", "recommend"]
+__all__ = ["Curve", "Mean", "common_ticks", "curves", "means", "recommend"]
 
 Key = tuple[str, float, float, str]
 """Size of query, ε, t0, method."""
@@ -25,7 +26,9 @@ class Mean:
     seeds: int
 
     def __str__(self) -> str:
-        return f"{self.mean:.3f} ± {self.spread:.3f}" if self.seeds > 1 else f"{self.mean:.3f}"
+        digits = 3 if self.mean >= 0.1 else 4
+        spread = f" ± {self.spread:.{digits}f}" if self.seeds > 1 else ""
+        return f"{self.mean:.{digits}f}{spread}"
 
 
 @dataclass(frozen=True)
@@ -66,10 +69,16 @@ def curves(results: pa.Table) -> dict[Key, Curve]:
     return drawn
 
 
+def common_ticks(results: pa.Table) -> pa.Table:
+    """Return the rows from the latest start on, which runs with every start have: only those compare starts fairly."""
+    starts = results.group_by(["method", "epsilon", "t0", "seed"]).aggregate([("tick", "min")])
+    return results.filter(pc.greater_equal(results["tick"], pc.max(starts["tick_min"])))
+
+
 def recommend(results: pa.Table, private: set[str], size: str = "small") -> dict[float, tuple[str, float, Mean]]:
-    """Return, for each ε, the private method and t0 with the least mean error."""
+    """Return, for each ε, the private method and t0 with the least mean error over the ticks that all starts share."""
     best: dict[float, tuple[str, float, Mean]] = {}
-    for (asked, epsilon, t0, method), mean in means(results).items():
+    for (asked, epsilon, t0, method), mean in means(common_ticks(results)).items():
         better = epsilon not in best or mean.mean < best[epsilon][2].mean
         if asked == size and method in private and better:
             best[epsilon] = (method, t0, mean)

@@ -1,0 +1,96 @@
+"""Variants of PHDStream that only experiments run: the score as published, which is not private, and longer ticks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from phdstream.arrays import Floats, Ints
+from phdstream.baselines import Method
+from phdstream.domains import Domain
+from phdstream.intake import Intake
+from phdstream.privacy import Event, Noise
+from phdstream.promise import facts
+from phdstream.release import Release
+from phdstream.stream import PHDStream
+from phdstream.tree import CodeCounts, Level, NodeStore, estimate
+
+__all__ = ["LongerTicks", "PublishedScoreNotPrivate"]
+
+
+class PublishedScoreNotPrivate:
+    """PHDStream with the paper's score ``G(v, t-1) + ∇F(v, t)`` for choosing the tree. **Not private.**
+
+    G can be negative and ∇F too, so a child's score can exceed its parent's, which PrivTree's proof forbids
+    (`phdstream.tree.selection` says what the repair is). Budget, noise, counters and publication are those of
+    `PHDStream`, so that the two differ in the score alone.
+
+    >>> import phdstream as phd
+    >>> published = PublishedScoreNotPrivate(phd.Box([(0, 1), (0, 1)]), epsilon=1.0, noise=phd.Simulation(seed=1))
+    >>> published.update([(0.5, 0.5)] * 100).privacy
+    'not private: the score as published, for comparison only'
+    """
+
+    def __init__(self, domain: Domain, epsilon: float, *, noise: Noise) -> None:
+        repaired = PHDStream(domain, epsilon, Event(), noise=noise)
+        claim = {"privacy": "not private: the score as published, for comparison only", "method": "published"}
+        self._domain, self._noise, self._facts = domain, noise, facts(repaired) | claim
+        self._rule, self._key = repaired.rule, noise.key()
+        self._intake = Intake(domain, Event(), deletes=True)
+        self._store = NodeStore(domain, repaired.counter)
+        self._tick, self._before = 0, (np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+    def update(self, inserts: Any = None, deletes: Any = None) -> Release:
+        """Take one tick's events and return its release."""
+        come, gone = (CodeCounts(self._domain, codes) for codes in self._intake.admit(inserts, deletes, None, None))
+        self._tick += 1
+        tree = self._select(come, gone)
+        leaves = np.concatenate([level.rows[level.leaf] for level in tree])
+        nodes = self._store["node"][leaves]
+        self._store.count(leaves, come.within(nodes) - gone.within(nodes), self._noise)
+        published = estimate(self._store, tree, self._key)
+        release = Release(self._domain, self._tick, published, self._key, self._facts, *self._before)
+        self._before = release.leaves, release.points
+        return release
+
+    def _select(self, come: CodeCounts, gone: CodeCounts) -> list[Level]:
+        """Return the tick's tree, level by level: PrivTree on the published score."""
+        rows, parent, above = np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1)
+        levels: list[Level] = []
+        for depth in range(self._domain.depth):
+            splits = self._splits(rows, above, depth, come, gone)
+            levels.append(Level(rows, parent, ~splits))
+            if not splits.any():
+                return levels
+            above = (above + self._store["own"][rows])[splits]
+            rows, family = self._store.children_of(rows[splits])
+            above, parent = self._store["share"][rows] * above[family], np.flatnonzero(splits)[family]
+        return [*levels, Level(rows, parent, np.ones(rows.size, dtype=bool))]
+
+    def _splits(self, rows: Ints, above: Floats, depth: int, come: CodeCounts, gone: CodeCounts) -> Any:
+        nodes, rule = self._store["node"][rows], self._rule
+        released = np.floor(above + self._store["own"][rows] + self._store["below"][rows]).astype(np.int64)
+        score = released + come.within(nodes) - gone.within(nodes)
+        biased = np.maximum(score - depth * rule.bias, rule.floor)
+        return self._noise.add(biased, rule.scale, at=nodes) > rule.threshold
+
+
+class LongerTicks:
+    """A method that is given several ticks at once, after the last of them, and shows its last release until then.
+
+    What longer ticks would be worth, by the same queries at the same moments: less noise, but an older picture.
+    """
+
+    def __init__(self, method: Method, ticks: int) -> None:
+        self._method, self._ticks = method, ticks
+        self._waiting: list[tuple[Any, Any]] = []
+        self._release: Release | None = None
+
+    def update(self, inserts: Any = None, deletes: Any = None) -> Release:
+        """Take one tick's events; release when there are enough ticks of them, and at the start."""
+        self._waiting.append((inserts, deletes))
+        if self._release is None or len(self._waiting) == self._ticks:
+            come, gone = (np.concatenate(events) for events in zip(*self._waiting, strict=True))
+            self._release, self._waiting = self._method.update(come, gone), []
+        return self._release

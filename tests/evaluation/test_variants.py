@@ -1,0 +1,62 @@
+"""Variants that only experiments run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import phdstream as phd
+from phdstream.evaluation import METHODS
+from phdstream.evaluation.variants import LongerTicks, PublishedScoreNotPrivate
+
+SQUARE = phd.Box([(0, 1), (0, 1)])
+
+
+def crowd(number: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).random((number, 2)) * 0.2
+
+
+def test_what_is_not_private_says_so() -> None:
+    stream = PublishedScoreNotPrivate(SQUARE, 1.0, noise=phd.Simulation(1))
+    release = stream.update(crowd(100, 1))
+    assert "not private" in release.privacy
+    assert release.facts["method"] == "published"
+    name = "phdstream-published-not-private"
+    assert not METHODS[name].private
+    assert "not private" in METHODS[name].label
+
+
+def test_at_the_first_tick_the_scores_are_the_same() -> None:
+    """With nothing released and nothing deleted P + A and G + ∇F are the same number, and so is the noise."""
+    repaired = phd.PHDStream(SQUARE, 1.0, phd.Event(), noise=phd.Simulation(5)).update(crowd(3000, 2))
+    published = PublishedScoreNotPrivate(SQUARE, 1.0, noise=phd.Simulation(5)).update(crowd(3000, 2))
+    assert abs(repaired.leaves.size - published.leaves.size) < 0.25 * repaired.leaves.size
+    assert published.points.sum() == pytest.approx(3000, abs=150)
+
+
+def test_deletes_enter_the_published_score_and_not_the_repaired_one() -> None:
+    """When as much goes as comes, the published score of a fresh place is 0; the repaired one sees the inserts."""
+    here = crowd(4000, 3)
+    repaired = phd.PHDStream(SQUARE, 8.0, phd.Event(), noise=phd.Simulation(1))
+    published = PublishedScoreNotPrivate(SQUARE, 8.0, noise=phd.Simulation(1))
+    assert published.update(here, here).leaves.size < 10
+    assert repaired.update(here, here).leaves.size > 100
+
+
+def test_it_follows_the_stream() -> None:
+    published = PublishedScoreNotPrivate(SQUARE, 2.0, noise=phd.Simulation(3))
+    first = published.update(crowd(5000, 1))
+    second = published.update(1 - crowd(5000, 2), crowd(5000, 1))
+    assert (first.tick, second.tick) == (1, 2)
+    far = np.array([[0.75, 0.75, 1.0, 1.0]])
+    assert first.count(far).value[0] < 500
+    assert second.count(far).value[0] == pytest.approx(5000, rel=0.1)
+
+
+def test_longer_ticks_release_every_so_often_and_lose_nothing() -> None:
+    inner = phd.PHDStream(SQUARE, 100.0, phd.Event(), noise=phd.Simulation(1))
+    slow = LongerTicks(inner, ticks=3)
+    none = np.zeros((0, 2))
+    sizes = [int(slow.update(crowd(100, seed), none).points.sum()) for seed in range(7)]
+    assert sizes == pytest.approx([100, 100, 100, 400, 400, 400, 700], abs=10)
+    assert inner.tick == 3
