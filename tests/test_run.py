@@ -141,7 +141,7 @@ class TestWhatComesOut:
             input='sign = "sign"\nuser = "who"',
             unit='{ type = "user", inserts = 3, deletes = 3 }',
             epsilon=50.0,
-            more="[stream]\nstart_after = 3\ncounter = 'block'",
+            more="[stream]\nstart_after = 3\nmethod = 'phdstream'\ncounter = 'block'",
         )
         report = run(load_config(config))
         assert len(released(tmp_path)) == 4  # ticks 3 to 6

@@ -14,9 +14,16 @@ from phdstream.intake import Intake
 from phdstream.privacy import Event, Noise
 from phdstream.release import Release
 from phdstream.stream import PHDStream
+from phdstream.tracking import TrackingStream
 from phdstream.tree import CodeCounts, Estimate
 
-__all__ = ["FixedPartition", "Method", "OfflineEachTickNotPrivate", "OfflineOnChangesNotPrivate"]
+__all__ = [
+    "FixedPartition",
+    "Method",
+    "OfflineEachTickNotPrivate",
+    "OfflineOnChangesNotPrivate",
+    "TrackingEachTickNotPrivate",
+]
 
 _NOT_PRIVATE = "not private over the stream: for comparison only"
 
@@ -67,6 +74,19 @@ class OfflineEachTickNotPrivate(_Baseline):
         self.tick += 1
         self._codes = _without(np.concatenate([self._codes, come]), gone)
         return self._offline(self.domain.place(self._codes, np.zeros_like(self._codes), key=0))
+
+
+class TrackingEachTickNotPrivate(OfflineEachTickNotPrivate):
+    """The offline oracle: the start of `TrackingStream` on all data at every tick. Each tick spends ε again.
+
+    What tracking could at best hope for, if looking back cost nothing.
+    """
+
+    method = "offline oracle"
+
+    def _offline(self, inserts: Any, deletes: Any = None) -> Release:
+        release = TrackingStream(self.domain, self.epsilon, Event(), noise=self.noise).update(inserts, deletes)
+        return replace(release, tick=self.tick, facts=release.facts | {"privacy": _NOT_PRIVATE, "method": self.method})
 
 
 class OfflineOnChangesNotPrivate(_Baseline):

@@ -15,6 +15,8 @@ from phdstream.sinks.writers import check_format
 from phdstream.sources.files import Columns
 from phdstream.sources.ticks import Clock
 from phdstream.stream import PHDStream
+from phdstream.streaming import Stream
+from phdstream.tracking import TrackingStream
 
 __all__ = ["Config", "load_config"]
 
@@ -23,11 +25,13 @@ _KNOWN: dict[str, tuple[set[str], set[str]]] = {  # section: (required, optional
     "ticks": (set(), {"every", "start", "end", "rows"}),
     "domain": ({"type"}, {"bounds", "fanout", "depth", "dimension", "crs", "tree_crs", *DOMAIN_FILES, "snap"}),
     "privacy": ({"epsilon", "unit"}, {"tree_share"}),
-    "stream": (set(), {"counter", "threshold", "window", "start_after", "max_nodes"}),
+    "stream": (set(), {"method", "counter", "threshold", "window", "start_after", "max_nodes"}),
     "output": ({"releases", "state"}, {"format"}),
     "simulation": ({"seed"}, set()),
 }
 _OPTIONAL_SECTIONS = {"stream", "simulation"}
+_METHODS: dict[str, Any] = {"tracking": TrackingStream, "phdstream": PHDStream}
+_ONLY_PHDSTREAM = ("counter", "threshold", "tree_share")
 
 
 @dataclass(frozen=True)
@@ -42,17 +46,19 @@ class Config:
     domain: Domain
     unit: Unit
     epsilon: float
+    method: str
     options: dict[str, Any]
     seed: int | None
     releases: Path
     state: Path
     format: str
 
-    def stream(self) -> PHDStream:
+    def stream(self) -> Stream:
         """Return a new stream as configured. Without a sign column it is declared insert-only."""
         noise = None if self.seed is None else Simulation(self.seed)
-        insert_only = self.columns.sign is None
-        return PHDStream(self.domain, self.epsilon, self.unit, insert_only=insert_only, noise=noise, **self.options)
+        fixed: dict[str, Any] = {"insert_only": self.columns.sign is None, "noise": noise} | self.options
+        stream: Stream = _METHODS[self.method](self.domain, self.epsilon, self.unit, **fixed)
+        return stream
 
 
 def load_config(path: str | Path) -> Config:
@@ -103,6 +109,7 @@ def _build(sections: dict[str, Any], base: Path) -> Config:
         raise ConfigError("[stream] window makes records expire by themselves, so [input] must have no 'sign'.")
     if "tree_share" in sections["privacy"]:
         options["tree_share"] = sections["privacy"]["tree_share"]
+    method = _method(options)
     domain = configured_domain(sections["domain"], columns.coordinates, base)
     columns = replace(columns, names=isinstance(domain, Hierarchy))
     output = sections["output"]
@@ -111,8 +118,19 @@ def _build(sections: dict[str, Any], base: Path) -> Config:
         raise ConfigError("[output] state is private and must lie outside releases, which is for the public.")
     return Config(
         _files(given["files"], base), columns, _bad_rows(given), clock, rows, domain, unit,
-        sections["privacy"]["epsilon"], options, seed, releases, state, _format(output, domain),
+        sections["privacy"]["epsilon"], method, options, seed, releases, state, _format(output, domain),
     )  # fmt: skip
+
+
+def _method(options: dict[str, Any]) -> str:
+    """Take the method out of the options, and check that the others go with it."""
+    method = options.pop("method", "tracking")
+    if method not in _METHODS:
+        raise ConfigError(f"[stream] has an unknown method {method!r}: {did_you_mean(str(method), _METHODS)}")
+    for key in _ONLY_PHDSTREAM if method == "tracking" else ():
+        if key in options:
+            raise ConfigError(f"{key} is an option of PHDStream: set method = 'phdstream' in [stream], or drop it.")
+    return str(method)
 
 
 def _format(output: dict[str, Any], domain: Domain) -> str:

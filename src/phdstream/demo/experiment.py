@@ -15,12 +15,14 @@ from phdstream.evaluation import count_points, random_rectangles, relative_error
 from phdstream.privacy import Event
 from phdstream.release import Release
 from phdstream.stream import PHDStream
+from phdstream.tracking import TrackingStream
 
-__all__ = ["BASELINE_1", "BASELINE_2", "EPSILONS", "OURS", "POINTS", "TICKS", "Run", "follow"]
+__all__ = ["BASELINE_1", "BASELINE_2", "EPSILONS", "OURS", "PAPERS", "POINTS", "TICKS", "Run", "follow"]
 
 EPSILONS = (0.5, 2.0)
 TICKS, POINTS = 60, 25_000
-OURS, BASELINE_1, BASELINE_2 = "PHDStream", "Baseline 1 (not private over time)", "Baseline 2"
+OURS, PAPERS, BASELINE_1 = "Tracking", "PHDStream", "Baseline 1 (not private over time)"
+BASELINE_2 = "Baseline 2"
 _SHOWN = (10, 25, 40, 60)
 _MEASURED_EVERY = 5
 
@@ -46,9 +48,10 @@ class Run:
 def follow(epsilon: float, index: int, progress: Callable[[int, int | None], None]) -> Run:
     """Run all methods with exact noise over the moving circles, and keep what the page shows."""
     domain = Box([(0, 1), (0, 1)])
-    ours = PHDStream(domain, epsilon, Event())
+    ours = TrackingStream(domain, epsilon, Event())
     methods: dict[str, Method] = {
         OURS: ours,
+        PAPERS: PHDStream(domain, epsilon, Event()),
         BASELINE_1: OfflineEachTickNotPrivate(domain, epsilon),
         BASELINE_2: OfflineOnChangesNotPrivate(domain, epsilon),
     }

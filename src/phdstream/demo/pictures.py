@@ -11,7 +11,7 @@ from phdstream.release import Release
 
 __all__ = ["draw_errors", "draw_snapshots"]
 
-_STYLES = [("#0b62c4", "-", "o"), ("#6b6b6b", "--", "s"), ("#d1690e", ":", "^")]
+_STYLES = [("#111111", "-", "o"), ("#0b62c4", "-", "D"), ("#6b6b6b", "--", "s"), ("#d1690e", ":", "^")]
 
 
 def draw_snapshots(run: Run) -> bytes:

@@ -29,6 +29,10 @@ __all__ = [
 ]
 
 _STYLES = {  # told apart in grey too: by line and marker
+    "tracking": ("#111111", "-", "o"),
+    "tracking-insert-only": ("#111111", "-", "o"),
+    "tracking-window-30": ("#111111", "--", "o"),
+    "oracle": ("#9a9a9a", "-.", "s"),
     "phdstream": ("#0b62c4", "-", "o"),
     "phdstream-block": ("#5a9bd8", "--", "v"),
     "phdstream-4": ("#0a7d62", "-.", "D"),

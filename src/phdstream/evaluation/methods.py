@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from phdstream.baselines import FixedPartition, Method, OfflineEachTickNotPrivate, OfflineOnChangesNotPrivate
+from phdstream.baselines import (
+    FixedPartition,
+    Method,
+    OfflineEachTickNotPrivate,
+    OfflineOnChangesNotPrivate,
+    TrackingEachTickNotPrivate,
+)
 from phdstream.counting import Block, CounterChoice
 from phdstream.domains import Domain
 from phdstream.errors import ConfigError, did_you_mean
-from phdstream.evaluation.variants import LongerTicks, PublishedScoreNotPrivate
+from phdstream.evaluation.variants import LongerTicks, PublishedScoreNotPrivate, WithoutDeletes
 from phdstream.privacy import Event, Noise, Record
 from phdstream.stream import PHDStream
+from phdstream.tracking import TrackingStream
 
 __all__ = ["METHODS", "Contender", "contender"]
 
@@ -39,7 +47,23 @@ def _block(size: int) -> Contender:
     return Contender(f"PHDStream, Block {size} counter", _stream(lambda epsilon: Block(epsilon, size=size)))
 
 
+def _tracking(**options: Any) -> Callable[[Domain, float, Noise], Method]:
+    return lambda domain, epsilon, noise: TrackingStream(domain, epsilon, Event(), noise=noise, **options)
+
+
 METHODS: dict[str, Contender] = {
+    "tracking": Contender("Tracking", _tracking()),
+    "tracking-insert-only": Contender("Tracking, declared insert-only", _tracking(insert_only=True)),
+    "tracking-window-30": Contender(
+        "Tracking, window of 30 ticks",
+        lambda domain, epsilon, noise: WithoutDeletes(_tracking(window=30)(domain, epsilon, noise)),
+    ),
+    "oracle": Contender(
+        "Offline oracle (not private over time)",
+        lambda domain, epsilon, noise: TrackingEachTickNotPrivate(domain, epsilon, noise=noise),
+        private=False,
+        memoryless=True,
+    ),
     "phdstream": Contender("PHDStream", _stream("simple")),
     "phdstream-block": Contender("PHDStream, Block 8 counter", _stream("block")),
     "phdstream-block-2": _block(2),

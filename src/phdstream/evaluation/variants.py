@@ -16,7 +16,7 @@ from phdstream.release import Release
 from phdstream.stream import PHDStream
 from phdstream.tree import CodeCounts, Level, NodeStore, estimate
 
-__all__ = ["LongerTicks", "PublishedScoreNotPrivate"]
+__all__ = ["LongerTicks", "PublishedScoreNotPrivate", "WithoutDeletes"]
 
 
 class PublishedScoreNotPrivate:
@@ -94,3 +94,14 @@ class LongerTicks:
             come, gone = (np.concatenate(events) for events in zip(*self._waiting, strict=True))
             self._release, self._waiting = self._method.update(come, gone), []
         return self._release
+
+
+class WithoutDeletes:
+    """A method that is not told of deletes, because records expire by themselves in it (``window``)."""
+
+    def __init__(self, method: Method) -> None:
+        self._method = method
+
+    def update(self, inserts: Any = None, deletes: Any = None) -> Release:
+        """Take one tick's inserts and return its release."""
+        return self._method.update(inserts)

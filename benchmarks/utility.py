@@ -1,0 +1,159 @@
+"""Accuracy of tracking against PHDStream, the baselines and the offline oracle, on several streams: one command.
+
+    python benchmarks/utility.py run DATA RESULTS [--seeds 5] [--workers 2]   # DATA: the folder of the data files
+    python benchmarks/utility.py table RESULTS                                # docs/results/utility.csv, docs/figures
+
+`run` takes an hour or so on two cores, and goes on where it was stopped; it finishes one seed on all streams before
+the next. Errors are the paper's, on synthetic points. Seeds 11 and up took no part in choosing the method's constants.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from phdstream.evaluation import read_experiment, run_experiment
+from phdstream.evaluation.figures import picture_of, subplots
+
+DOCS = Path(__file__).parents[1] / "docs"
+WORLD = {"type": "box", "bounds": [[-180, 180], [-90, 90]], "depth": 20}
+NEW_YORK = {"type": "box", "bounds": [[-74.3, -73.65], [40.5, 41.0]], "depth": 20}
+COLUMNS = {"time": "time", "coordinates": ["lon", "lat"]}
+GOWALLA = COLUMNS | {"file": "gowalla_union.parquet", "every": "1d"}
+GOWALLA |= {"start": date(2009, 2, 4), "end": date(2010, 10, 24)}
+NYC = COLUMNS | {"file": "gowalla_nyc.parquet", "every": "1d", "start": date(2009, 4, 1), "end": date(2010, 10, 24)}
+UBER = COLUMNS | {"file": "uber_apr2014_full.parquet", "every": "6h"}
+UBER |= {"start": date(2014, 4, 1), "end": date(2014, 5, 1)}
+STREAMS: dict[str, dict[str, Any]] = {
+    "circles": {"data": {"preset": "circles-a"}, "start_after": [0.3], "measure_every": 12},
+    "circles moving": {"data": {"preset": "circles-b"}, "start_after": [0.3], "measure_every": 18},
+    "Gowalla": {"data": GOWALLA, "domain": WORLD, "start_after": [300], "measure_every": 55},
+    "Gowalla 30-day": {
+        "data": GOWALLA | {"lifetime": "30d"}, "domain": WORLD, "start_after": [350], "measure_every": 45,
+    },
+    "Gowalla NYC": {"data": NYC, "domain": NEW_YORK, "start_after": [300], "measure_every": 45},
+    "Uber": {"data": UBER, "domain": NEW_YORK, "start_after": [20], "measure_every": 16},
+}  # fmt: skip
+DELETES = {"circles moving", "Gowalla 30-day"}
+HELD_OUT = {"Gowalla", "Gowalla NYC"}
+EPSILONS = [0.1, 0.5, 1.0, 2.0]
+TARGETS = {"small": 2.4, "medium": 2.7, "large": 3.0}
+PEERS = ["phdstream", "phdstream-4", "baseline-1", "baseline-2", "baseline-3", "oracle"]
+LABELS = {"tracking": "tracking", "tracking-insert-only": "tracking", "tracking-window-30": "tracking, as a window"}
+
+
+def methods(stream: str) -> list[str]:
+    ours = ["tracking"] if stream in DELETES else ["tracking-insert-only"]
+    return ours + (["tracking-window-30"] if stream == "Gowalla 30-day" else []) + PEERS
+
+
+def run(data: Path, results: Path, seeds: int, workers: int) -> None:
+    for last in range(11, 11 + seeds):
+        for name, stream in STREAMS.items():
+            queries = {"small": 3000, "medium": 1500, "large": 500}
+            fixed = {"name": name, "methods": methods(name), "epsilons": EPSILONS, "queries": queries}
+            experiment = read_experiment(stream | fixed | {"seeds": list(range(11, last + 1))}, data)
+            outcome = run_experiment(experiment, results / name, workers, lambda *_: None)
+            print(f"seed {last}, {name}: {outcome.done} runs", flush=True)
+            for cell, reason in outcome.failed.items():
+                print(f"  {cell} failed: {reason}")
+
+
+def ratios(results: Path) -> list[dict[str, Any]]:
+    """Return, for each stream, ε, size and method, PHDStream's error over the method's: mean and deviation of seeds."""
+    rows = []
+    for name in STREAMS:
+        table = pq.read_table(results / name / "results.parquet").to_pandas()
+        mean = table.groupby(["epsilon", "size", "method", "seed"])["error"].mean()
+        for (epsilon, size, method), errors in mean.groupby(level=[0, 1, 2]):
+            by_seed = errors.droplevel([0, 1, 2])
+            ratio = mean[epsilon, size, "phdstream"].reindex(by_seed.index) / by_seed
+            row = {"stream": name, "epsilon": epsilon, "size": size, "method": LABELS.get(method, method)}
+            row |= {"error": f"{by_seed.mean():.4f}", "spread": f"{by_seed.std():.4f}", "seeds": by_seed.size}
+            rows.append(row | {"ratio": f"{ratio.mean():.3f}", "ratio_spread": f"{ratio.std():.3f}"})
+    return rows
+
+
+def table(results: Path) -> None:
+    rows = ratios(results)
+    with (DOCS / "results" / "utility.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    print(markdown(rows))
+    for kind, content in vars(draw(rows)).items():
+        (DOCS / "figures" / f"utility.{kind}").write_bytes(content)
+
+
+def chosen(rows: list[dict[str, Any]], **wanted: Any) -> list[float]:
+    """Return the ratios of rows with the wanted values, or one of several."""
+
+    def fits(row: dict[str, Any]) -> bool:
+        return all(row[key] in value if isinstance(value, set) else row[key] == value for key, value in wanted.items())
+
+    return [float(row["ratio"]) for row in rows if fits(row)]
+
+
+def geometric(values: list[float]) -> float:
+    return float(np.exp(np.mean(np.log(values)))) if values else float("nan")
+
+
+def markdown(rows: list[dict[str, Any]]) -> str:
+    """Return the tables of docs/utility.md."""
+    lines = ["| stream | ε | small | medium | large |", "|---|---|---|---|---|"]
+    for stream, method in [(name, "tracking") for name in STREAMS] + [("Gowalla 30-day", "tracking, as a window")]:
+        for epsilon in EPSILONS:
+            cells = [r for s in TARGETS for r in rows if (r["stream"], r["epsilon"], r["size"], r["method"])
+                     == (stream, epsilon, s, method)]  # fmt: skip
+            label = stream + (" (window)" if "window" in method else "")
+            lines.append(
+                f"| {label} | {epsilon:g} | " + " | ".join(f"{c['ratio']} ± {c['ratio_spread']}" for c in cells) + " |"
+            )
+    lines += ["", "| geometric mean, ε ≥ 0.5 | small | medium | large |", "|---|---|---|---|"]
+    usual, names = {0.5, 1.0, 2.0}, dict.fromkeys(row["method"] for row in rows)
+    for method in names:
+        means = [geometric(chosen(rows, method=method, size=size, epsilon=usual)) for size in TARGETS]
+        lines.append(f"| {method} | " + " | ".join(f"{value:.2f}" for value in means) + " |")
+    for label, streams in (("tracking, streams not used in tuning", HELD_OUT), ("tracking, worst", set(STREAMS))):
+        each = [chosen(rows, method="tracking", size=size, epsilon=usual, stream=streams) for size in TARGETS]
+        values = [min(ratio) if "worst" in label else geometric(ratio) for ratio in each]
+        lines.append(f"| {label} | " + " | ".join(f"{value:.2f}" for value in values) + " |")
+    return "\n".join(lines)
+
+
+def draw(rows: list[dict[str, Any]]) -> Any:
+    """Draw every method's ratio, one panel for each size of query, a point for each stream and ε."""
+    names = list(dict.fromkeys(row["method"] for row in rows if row["method"] != "phdstream"))
+    figure, axes = subplots(1, 3, panel=(4.2, 3.6))
+    for axis, size in zip(axes[0], TARGETS, strict=True):
+        for place, method in enumerate(names):
+            values = chosen(rows, method=method, size=size, epsilon={0.5, 1.0, 2.0})
+            axis.plot(values, np.full(len(values), place) + np.linspace(-0.2, 0.2, len(values)), ".", color="#9a9a9a")
+            axis.plot([geometric(values)], [place], "D", color="#0b62c4")
+        axis.axvline(1, color="#1b1f24", lw=1)
+        axis.axvline(TARGETS[size], color="#a4262c", lw=1, ls="--")
+        axis.set(xscale="log", title=f"{size} queries", xlabel="times as accurate as PHDStream")
+        axis.set_yticks(range(len(names)), names)
+        axis.set_xticks([0.25, 0.5, 1, 2, 4], ["¼", "½", "1", "2", "4"])
+        axis.minorticks_off()
+        axis.grid(alpha=0.25)
+    return picture_of(figure)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["run", "table"])
+    parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--workers", type=int, default=2)
+    asked = parser.parse_args()
+    if asked.what == "run":
+        run(*asked.folders, asked.seeds, asked.workers)
+    else:
+        table(*asked.folders)
