@@ -214,6 +214,8 @@ class TestBadConfiguration:
             ('coordinates = ["lon", "lat"]', 'coordinates = "lon"', "list of column names"),
             ('coordinates = ["lon", "lat"]', 'coordinates = ["lon"]', "names must be 2"),
             ("[output]", "[stream]\nwindow = 3\n[output]", "no 'sign'"),
+            ("[output]", "[stream]\nmethod = 'trackin'\n[output]", "did you mean 'tracking'"),
+            ("[output]", "[stream]\ncounter = 'block'\n[output]", "an option of PHDStream"),
             ("[output]", "[output", "not valid TOML"),
             ("[domain]", '[input]\nfiles = "x"\n[domain]', "not valid TOML"),
         ],
