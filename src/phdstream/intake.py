@@ -77,11 +77,13 @@ class Intake:
 
     def _codes(self, points: NDArray[Any], kind: int, users: NDArray[Any] | None) -> Ints:
         codes, inside = self.domain.encode(points)
-        self.tally.outside += int((~inside).sum())
-        self.tally.swapped += self._swapped(points[~inside])
-        codes = codes[inside]
+        if not inside.all():
+            outside = points[~inside]
+            self.tally.outside += len(outside)
+            self.tally.swapped += self._swapped(outside)
+            codes, users = codes[inside], None if users is None else users[inside]
         if users is not None:
-            keep = self._bounds[kind].admit(users[inside])
+            keep = self._bounds[kind].admit(users)
             self.tally.over_bound += int((~keep).sum())
             codes = codes[keep]
         return codes
@@ -96,9 +98,12 @@ class Intake:
         """Count deletes where nothing is left, in coarse cells: memory stays small, and the count is a lower bound."""
         shift = max(0, self.domain.total_bits - _LIVE_BITS)
         np.add.at(self._live, inserts >> shift, 1)
-        np.subtract.at(self._live, deletes >> shift, 1)
-        self.tally.unmatched_deletes -= int(np.minimum(self._live, 0).sum())
-        np.maximum(self._live, 0, out=self._live)
+        if deletes.size:
+            cells = deletes >> shift
+            np.subtract.at(self._live, cells, 1)
+            lacking = np.unique(cells[self._live[cells] < 0])
+            self.tally.unmatched_deletes -= int(self._live[lacking].sum())
+            self._live[lacking] = 0
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the private tables: users and what they have used, and the coarse live counts."""

@@ -3,7 +3,8 @@
 from phdstream.tree.answering import answer_queries
 from phdstream.tree.estimation import Estimate, estimate
 from phdstream.tree.nodes import NodeStore
-from phdstream.tree.selection import CodeCounts, Level, select_tree
+from phdstream.tree.selection import Level, select_tree
+from phdstream.tree.tally import CodeCounts
 from phdstream.tree.window import Window
 
 __all__ = ["CodeCounts", "Estimate", "Level", "NodeStore", "Window", "answer_queries", "estimate", "select_tree"]

@@ -58,24 +58,27 @@ class NodeStore:
         return self._columns[column][: self.size]
 
     def _append(self, nodes: Ints, parents: Ints, shares: Floats) -> None:
+        """Add nodes at the end; the room for them doubles when it runs out, and holds zeros until it is used."""
         start, self.size = self.size, self.size + nodes.size
         room = self._columns["node"].size
         if self.size > room:
             spare = max(self.size, 2 * room) - room
             self._columns = {n: np.concatenate([c, np.zeros(spare, c.dtype)]) for n, c in self._columns.items()}
-        for name in self._columns:
-            self[name][start:] = 0
-        self["node"][start:], self["parent"][start:], self["share"][start:] = nodes, parents, shares
-        self["first_child"][start:] = _NONE
+        new = {"node": nodes, "parent": parents, "share": shares, "first_child": _NONE}
+        for name, values in new.items():
+            self._columns[name][start : self.size] = values
         self.bank.extend(nodes.size)
 
     def children_of(self, rows: Ints) -> tuple[Ints, Ints]:
         """Return the rows of all children of ``rows``, in order, and the position of each one's parent in ``rows``."""
-        childless = rows[self["first_child"][rows] == _NONE]
-        if childless.size:
-            self._create_children(childless)
-        first, number = self["first_child"][rows], self["children"][rows]
+        first = self["first_child"][rows]
+        if (childless := first == _NONE).any():
+            self._create_children(rows[childless])
+            first = self["first_child"][rows]
+        number = self["children"][rows]
         position = np.repeat(np.arange(rows.size), number)
+        if (most := number.max(initial=0)) * rows.size == position.size:  # all have as many
+            return (first[:, None] + np.arange(most)).ravel(), position
         ends = np.cumsum(number)
         within = np.arange(position.size) - np.repeat(ends - number, number)
         return first[position] + within, position

@@ -18,23 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from phdstream.arrays import Bools, Floats, Ints
-from phdstream.domains import Domain
 from phdstream.privacy import Noise, SplitRule
 from phdstream.tree.nodes import NodeStore
+from phdstream.tree.tally import CodeCounts
 
 __all__ = ["CodeCounts", "Level", "project", "score", "select_tree"]
-
-
-class CodeCounts:
-    """Counts of a tick's events in any nodes, from their sorted codes. Private."""
-
-    def __init__(self, domain: Domain, codes: Ints) -> None:
-        self._domain, self._codes = domain, np.sort(codes)
-
-    def within(self, nodes: Ints) -> Ints:
-        """Return how many events lie in each node."""
-        first, past = self._domain.code_range(nodes)
-        return np.searchsorted(self._codes, past).astype(np.int64) - np.searchsorted(self._codes, first)
 
 
 @dataclass
@@ -44,6 +32,12 @@ class Level:
     rows: Ints
     parent: Ints
     leaf: Bools
+
+    def families(self) -> tuple[Ints, Ints]:
+        """Return the parents, each once, and the position of each node's parent among them."""
+        first = np.ones(self.parent.size, dtype=bool)
+        np.not_equal(self.parent[1:], self.parent[:-1], out=first[1:])  # siblings stand together, in order
+        return self.parent[first], np.cumsum(first) - 1
 
 
 def select_tree(store: NodeStore, inserts: CodeCounts, rule: SplitRule, noise: Noise, max_nodes: int) -> list[Level]:
@@ -78,7 +72,7 @@ def _splits(
     store: NodeStore, rows: Ints, mass: Floats, depth: int, inserts: CodeCounts, rule: SplitRule, noise: Noise
 ) -> Bools:
     nodes = store["node"][rows]
-    biased = np.maximum(score(mass, inserts.within(nodes)) - depth * rule.bias, rule.floor)
+    biased = np.maximum(score(mass, inserts.within(nodes, depth)) - depth * rule.bias, rule.floor)
     return noise.add(biased, rule.scale, at=nodes) > rule.threshold
 
 
@@ -98,5 +92,5 @@ def project(mass: Floats, released: Floats, parent: Ints, share: Floats) -> Floa
     """
     weight = np.maximum(released, 0)
     total = np.bincount(parent, weights=weight, minlength=mass.size)[parent]
-    fraction = np.where(total > 0, weight / np.where(total > 0, total, 1), share)
+    fraction = np.divide(weight, total, out=share.copy(), where=total > 0)
     return mass[parent] * fraction
