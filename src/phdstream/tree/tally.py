@@ -29,7 +29,7 @@ class CodeCounts:
 
     def __init__(self, domain: Domain, codes: Ints) -> None:
         self._domain, self._codes = domain, codes
-        leading = min(_LEADING_BITS, domain.total_bits) if codes.size > _FEW else 0
+        leading = min(_LEADING_BITS, domain.total_bits, codes.size.bit_length()) if codes.size > _FEW else 0
         self._rest = domain.total_bits - leading
         self._sorted_in: Bools = np.zeros(1 << leading, dtype=bool)
         self._sorted = codes[:0]
