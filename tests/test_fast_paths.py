@@ -73,7 +73,7 @@ def test_an_error_in_a_thread_is_not_lost(monkeypatch):
 # --- counting ---
 
 
-@pytest.mark.parametrize("few", [0, 1 << 9])
+@pytest.mark.parametrize("few", [0, 1 << 11])
 @pytest.mark.parametrize("leading", [2, 5, 20])
 @settings(deadline=None, max_examples=40)
 @given(data=st.data())
@@ -83,7 +83,7 @@ def test_counts_are_those_of_prefixes_in_any_order_of_asking(few, leading, data)
     asked = data.draw(st.lists(st.lists(st.integers(1, (2 << box.total_bits) - 1), min_size=1, max_size=6), max_size=6))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tally, "_FEW", few)
-        patch.setattr(tally, "_LEADING_BITS", leading)
+        patch.setattr(tally, "_LEADING_BITS", (leading, leading))
         counts = CodeCounts(box, np.array(codes, dtype=np.int64))
         for nodes in asked:
             assert counts.within(np.array(nodes)).tolist() == [plain.count(box, codes, node) for node in nodes]

@@ -14,11 +14,9 @@ from phdstream.domains import Domain
 
 __all__ = ["CodeCounts"]
 
-_FEW = 1 << 9
-_LEADING_BITS = 20
-"""Running totals of so many bits fit the cache of a processor: 8 MB."""
-_FINER = 3
-"""Eight cells of leading bits to an event are worth their making."""
+_FEW = 1 << 11
+_LEADING_BITS = (16, 20)
+"""About as many cells as events, but at least and at most so many bits: 8 MB fit the cache of a processor."""
 
 
 class CodeCounts:
@@ -31,7 +29,7 @@ class CodeCounts:
 
     def __init__(self, domain: Domain, codes: Ints) -> None:
         self._domain, self._codes = domain, codes
-        leading = min(_LEADING_BITS, domain.total_bits, codes.size.bit_length() + _FINER) if codes.size > _FEW else 0
+        leading = _leading_bits(domain, codes.size)
         self._rest = domain.total_bits - leading
         self._sorted_in: Bools = np.zeros(1 << leading, dtype=bool)
         self._sorted = codes[:0]
@@ -62,3 +60,8 @@ class CodeCounts:
         self._sorted_in[cells] = True
         whole = self._sorted_in.size == 1
         self._sorted = np.sort(self._codes if whole else self._codes[self._sorted_in[self._codes >> self._rest]])
+
+
+def _leading_bits(domain: Domain, events: int) -> int:
+    least, most = _LEADING_BITS
+    return min(max(least, events.bit_length()), most, domain.total_bits) if events > _FEW else 0
