@@ -94,9 +94,8 @@ def _ticks(config: Config) -> Iterator[Tick]:
 
 def _take(stream: DurableStream, tick: Tick, with_users: bool) -> None:
     """Give a tick's events to the stream, and commit with it how much input was used and left out (private)."""
-    come, gone, rows = tick.take(1), tick.take(-1), len(tick)
-    tick.parts.clear()  # now held twice
-    notes = stream.notes
+    rows, notes = len(tick), stream.notes
+    come, gone = tick.split()
     for name, more in (("rows", rows), ("late", tick.late), ("off_clock", tick.outside), ("bad", tick.bad)):
         notes[name] = notes.get(name, 0) + more
     users = (come.users, gone.users) if with_users else (None, None)

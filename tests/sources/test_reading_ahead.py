@@ -152,9 +152,10 @@ def test_ticks_hold_what_row_by_row_cutting_would_give(batches):
     assert [tick.number for tick in ticks] == [1, 2, 3, 4]
     for tick in ticks:
         assert sorted(np.concatenate([part.points for part in tick.parts]).ravel()) == sorted(expected[tick.number])
-        for sign in (1, -1):
-            assert all((point % 3 == 0) == (sign == -1) for point in tick.take(sign).points.ravel())
-        assert len(tick) == len(tick.take(1)) + len(tick.take(-1))
+        rows, (come, gone) = len(tick), tick.split()
+        assert all(point % 3 for point in come.points.ravel())
+        assert not any(point % 3 for point in gone.points.ravel())
+        assert (len(come) + len(gone), len(tick)) == (rows, 0)
     assert (sum(t.late for t in ticks), sum(t.outside for t in ticks)) == (late, outside)
 
 

@@ -97,9 +97,17 @@ class Tick:
     def __len__(self) -> int:
         return sum(map(len, self.parts))
 
-    def take(self, sign: int) -> Events:
-        """Return all events of a sign."""
-        return _join([part.only(part.sign == sign) for part in self.parts])
+    def split(self) -> tuple[Events, Events]:
+        """Return the inserts and the deletes, and let go of the parts on the way: a tick can be large."""
+        come: list[Events] = []
+        gone: list[Events] = []
+        while self.parts:
+            part = self.parts.pop(0)
+            come.append(part.only(part.sign > 0))
+            gone.append(part.only(part.sign < 0))
+        inserts = _join(come)
+        come.clear()
+        return inserts, _join(gone)
 
 
 def check_order(times: Iterable[Ints], clock: Clock) -> None:
