@@ -72,9 +72,9 @@ def discrete_laplace(scale: float, size: int) -> Ints:
 def _geometric(scale: float, size: int) -> Ints:
     """Return draws of G, assembled from its digits (2)."""
     *digits, top = _digits(scale)
-    total = _draw_top(top, size) << (_DIGIT_BITS * len(digits))
-    for j, digit in enumerate(digits):
-        total |= digit.draw(size) << (_DIGIT_BITS * j)
+    total = _draw_top(top, size)
+    for digit in reversed(digits):
+        total = (total << _DIGIT_BITS) | digit.draw(size)
     return total
 
 

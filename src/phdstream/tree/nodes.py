@@ -114,12 +114,15 @@ class NodeStore:
         return change
 
     def _pass_up(self, rows: Ints, change: Floats, change_variance: Floats) -> None:
-        parents = self["parent"][rows]
-        while (up := parents != _NONE).any():
-            parents, change, change_variance = parents[up], change[up], change_variance[up]
-            np.add.at(self["below"], parents, change)
-            np.add.at(self["below_variance"], parents, change_variance)
-            parents = self["parent"][parents]
+        parent, below, below_variance = self["parent"], self["below"], self["below_variance"]
+        parents = parent[rows]
+        while parents.size:
+            if (parents == _NONE).any():  # those are above the root
+                on = np.flatnonzero(parents != _NONE)
+                parents, change, change_variance = parents[on], change[on], change_variance[on]
+            np.add.at(below, parents, change)
+            np.add.at(below_variance, parents, change_variance)
+            parents = parent[parents]
 
     def fold(self, keep: int) -> tuple[Ints, Bools, Ints, Floats]:
         """Fold the least recently visited subtrees into their roots until at most ``keep`` nodes are left.

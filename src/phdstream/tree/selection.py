@@ -47,22 +47,24 @@ def select_tree(store: NodeStore, inserts: CodeCounts, rule: SplitRule, noise: N
     left out, whatever the tests said: a function of the (private, noisy) decisions alone.
     """
     rows, parent, visited = np.zeros(1, np.int64), np.zeros(1, np.int64), 1
-    above = np.zeros(1)
-    mass = np.maximum(above + store["own"][rows] + store["below"][rows], 0)
+    above, own = np.zeros(1), store["own"][rows]
+    mass = np.maximum(above + own + store["below"][rows], 0)
     levels: list[Level] = []
     for depth in range(store.domain.depth):
         splits = _splits(store, rows, mass, depth, inserts, rule, noise)
         levels.append(Level(rows, parent, ~splits))
-        if visited + store.domain.fanout * int(splits.sum()) > max_nodes:
+        split = np.flatnonzero(splits)
+        if visited + store.domain.fanout * split.size > max_nodes:
             levels[-1].leaf[:] = True
             return levels
-        if not splits.any():
+        if not split.size:
             return levels
-        above, mass = (above + store["own"][rows])[splits], mass[splits]
-        rows, parent = store.children_of(rows[splits])
-        above = store["share"][rows] * above[parent]
-        mass = project(mass, above + store["own"][rows] + store["below"][rows], parent, store["share"][rows])
-        parent = np.flatnonzero(splits)[parent]
+        above, mass = (above + own)[split], mass[split]
+        rows, parent = store.children_of(rows[split])
+        own, share = store["own"][rows], store["share"][rows]
+        above = share * above[parent]
+        mass = project(mass, above + own + store["below"][rows], parent, share)
+        parent = split[parent]
         visited += rows.size
     levels.append(Level(rows, parent, np.ones(rows.size, dtype=bool)))
     return levels
