@@ -13,7 +13,7 @@ Item = TypeVar("Item")
 _END: Any = object()
 
 
-def ahead(items: Iterator[Item], depth: int = 2) -> Iterator[Item]:
+def ahead(items: Iterator[Item], depth: int = 12) -> Iterator[Item]:
     """Yield the same items in the same order, up to ``depth`` of them fetched in advance by one other thread.
 
     An error comes where it would have come: after all items before it.
