@@ -204,7 +204,7 @@ def _publish_net_counts(monkeypatch: pytest.MonkeyPatch) -> None:
         def __init__(self, inserts: object, deletes: object) -> None:
             self.inserts, self.deletes = inserts, deletes
 
-        def within(self, nodes: np.ndarray) -> np.ndarray:
+        def within(self, nodes: np.ndarray, level: int | None = None) -> np.ndarray:
             return self.inserts.within(nodes) - self.deletes.within(nodes)  # type: ignore[attr-defined]
 
     original = phd.PHDStream._release_tick

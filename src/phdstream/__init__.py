@@ -1,18 +1,27 @@
-"""phdstream: live location data as a synthetic stream, with differential privacy over the whole stream."""
+"""phdstream: live location data as a synthetic stream, with differential privacy over the whole stream.
 
-from phdstream import baselines, counters
-from phdstream.counting import SelectiveCounting
-from phdstream.domains import Box, Cube, Domain, Hierarchy
-from phdstream.domains.globe import Globe
-from phdstream.domains.network import Network
-from phdstream.domains.region import Region
-from phdstream.durability import DurableStream, durable
-from phdstream.privacy import Event, ExactNoise, Record, Simulation, User
-from phdstream.privtree import PrivTree
-from phdstream.release import Changes, Counts, Release
-from phdstream.stream import PHDStream
-from phdstream.tracking import TrackingStream
+Names are loaded when they are first used (PEP 562), so that importing the package, or asking the command line for help,
+does not wait for NumPy, Arrow and Shapely.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from phdstream.version import __version__
+
+if TYPE_CHECKING:
+    from phdstream import baselines, counters
+    from phdstream.counting import SelectiveCounting
+    from phdstream.domains import Box, Cube, Domain, Hierarchy
+    from phdstream.domains.globe import Globe
+    from phdstream.domains.network import Network
+    from phdstream.domains.region import Region
+    from phdstream.durability import DurableStream, durable
+    from phdstream.privacy import Event, ExactNoise, Record, Simulation, User
+    from phdstream.privtree import PrivTree
+    from phdstream.release import Changes, Counts, Release
+    from phdstream.stream import PHDStream
+    from phdstream.tracking import TrackingStream
 
 __all__ = [
     "Box",
@@ -40,3 +49,32 @@ __all__ = [
     "counters",
     "durable",
 ]
+
+_MODULES = ("baselines", "counters")
+_HOMES = {
+    "counting": ("SelectiveCounting",),
+    "domains": ("Box", "Cube", "Domain", "Hierarchy"),
+    "domains.globe": ("Globe",),
+    "domains.network": ("Network",),
+    "domains.region": ("Region",),
+    "durability": ("DurableStream", "durable"),
+    "privacy": ("Event", "ExactNoise", "Record", "Simulation", "User"),
+    "privtree": ("PrivTree",),
+    "release": ("Changes", "Counts", "Release"),
+    "stream": ("PHDStream",),
+    "tracking": ("TrackingStream",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"phdstream.{name}")
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'phdstream' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"phdstream.{_HOME_OF[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

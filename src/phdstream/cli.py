@@ -19,6 +19,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: Rich's would take longer to load than all the rest
     help="Live location data as a synthetic stream, with differential privacy over the whole stream.",
 )
 

@@ -77,11 +77,13 @@ class Intake:
 
     def _codes(self, points: NDArray[Any], kind: int, users: NDArray[Any] | None) -> Ints:
         codes, inside = self.domain.encode(points)
-        self.tally.outside += int((~inside).sum())
-        self.tally.swapped += self._swapped(points[~inside])
-        codes = codes[inside]
+        if not inside.all():
+            outside = points[~inside]
+            self.tally.outside += len(outside)
+            self.tally.swapped += self._swapped(outside)
+            codes, users = codes[inside], None if users is None else users[inside]
         if users is not None:
-            keep = self._bounds[kind].admit(users[inside])
+            keep = self._bounds[kind].admit(users)
             self.tally.over_bound += int((~keep).sum())
             codes = codes[keep]
         return codes
@@ -95,10 +97,17 @@ class Intake:
     def _match(self, inserts: Ints, deletes: Ints) -> None:
         """Count deletes where nothing is left, in coarse cells: memory stays small, and the count is a lower bound."""
         shift = max(0, self.domain.total_bits - _LIVE_BITS)
-        np.add.at(self._live, inserts >> shift, 1)
-        np.subtract.at(self._live, deletes >> shift, 1)
-        self.tally.unmatched_deletes -= int(np.minimum(self._live, 0).sum())
-        np.maximum(self._live, 0, out=self._live)
+        if inserts.size + deletes.size < self._live.size:
+            np.add.at(self._live, inserts >> shift, 1)
+            np.subtract.at(self._live, deletes >> shift, 1)
+            touched = deletes >> shift
+        else:  # many: counting all cells at once is quicker than one event at a time
+            for codes, sign in ((inserts, 1), (deletes, -1)):
+                self._live += sign * np.bincount(codes >> shift, minlength=self._live.size)
+            touched = np.arange(self._live.size)
+        lacking = np.unique(touched[self._live[touched] < 0])
+        self.tally.unmatched_deletes -= int(self._live[lacking].sum())
+        self._live[lacking] = 0
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the private tables: users and what they have used, and the coarse live counts."""

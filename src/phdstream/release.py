@@ -251,11 +251,13 @@ class Release:
 
 
 def _difference(come: Floats, gone: Floats) -> tuple[Floats, Floats]:
-    """Return the rows of ``come`` not in ``gone``, and the reverse, counting repeated rows."""
-    rows, which = np.unique(np.concatenate([come, gone]), axis=0, return_inverse=True)
-    which = which.ravel()
-    net = np.bincount(which[: len(come)], minlength=len(rows)) - np.bincount(which[len(come) :], minlength=len(rows))
-    return np.repeat(rows, np.maximum(net, 0), axis=0), np.repeat(rows, np.maximum(-net, 0), axis=0)
+    """Return the rows of ``come`` not in ``gone``, and the reverse, counting repeated rows; both in order."""
+    rows = np.concatenate([come, gone])
+    order = np.lexsort(rows.T[::-1])
+    rows, sign = rows[order], np.where(order < len(come), 1, -1)
+    starts = np.flatnonzero(np.r_[True, (rows[1:] != rows[:-1]).any(axis=1)][: len(rows)])
+    net = np.add.reduceat(sign, starts) if starts.size else sign
+    return np.repeat(rows[starts], np.maximum(net, 0), axis=0), np.repeat(rows[starts], np.maximum(-net, 0), axis=0)
 
 
 def _quantile(confidence: float) -> float:

@@ -15,6 +15,7 @@ from phdstream.config import Config
 from phdstream.durability import DurableStream, durable
 from phdstream.errors import StateError
 from phdstream.sinks.folder import ReleaseFolder
+from phdstream.sources.ahead import ahead
 from phdstream.sources.files import Events, read_events, read_times
 from phdstream.sources.ticks import Tick, check_order, ticks_by_rows, ticks_by_time
 
@@ -42,7 +43,8 @@ def run(config: Config, progress: Callable[[int, int | None], None] = lambda tic
         _check_same_ticks(stream, config)
         if config.clock and not config.drop_bad_rows:
             assert config.columns.time is not None
-            check_order(read_times(config.files, config.columns.time, config.clock.zone), config.clock)
+            times = read_times(config.files, config.columns.time, config.clock.zone, config.clock.one_tick)
+            check_order(times, config.clock)
         _publish(stream, folder)  # once more, should an earlier run have stopped between commit and publication
         report = RunReport(stream.tick + 1, stream.tick, stream.describe())
         already = _Skipped()
@@ -83,7 +85,7 @@ def _extra_facts(config: Config) -> dict[str, Any]:
 
 def _ticks(config: Config) -> Iterator[Tick]:
     zone = config.clock.zone if config.clock else False
-    events = read_events(config.files, config.columns, zone, config.drop_bad_rows)
+    events = ahead(read_events(config.files, config.columns, zone, config.drop_bad_rows))
     if config.clock:
         return ticks_by_time(events, config.clock)
     assert config.rows_per_tick is not None
@@ -92,10 +94,9 @@ def _ticks(config: Config) -> Iterator[Tick]:
 
 def _take(stream: DurableStream, tick: Tick, with_users: bool) -> None:
     """Give a tick's events to the stream, and commit with it how much input was used and left out (private)."""
-    events = tick.events
-    come, gone = events.only(events.sign > 0), events.only(events.sign < 0)
-    notes = stream.notes
-    for name, more in (("rows", len(events)), ("late", tick.late), ("off_clock", tick.outside), ("bad", tick.bad)):
+    rows, notes = len(tick), stream.notes
+    come, gone = tick.split()
+    for name, more in (("rows", rows), ("late", tick.late), ("off_clock", tick.outside), ("bad", tick.bad)):
         notes[name] = notes.get(name, 0) + more
     users = (come.users, gone.users) if with_users else (None, None)
     stream.update(_points(come), _points(gone), *users)
@@ -119,7 +120,7 @@ class _Skipped:
     compared: bool = False
 
     def add(self, tick: Tick) -> None:
-        self.rows += len(tick.events)
+        self.rows += len(tick)
 
     def compare(self, notes: dict[str, Any], report: RunReport) -> None:
         if not self.compared and self.rows != notes.get("rows", 0):

@@ -115,12 +115,16 @@ class Domain(ABC):
 
     def levels(self, nodes: Ints) -> Ints:
         """Return the depth of each node in the tree; the root has level 0."""
-        first_of_level = np.int64(ROOT) << self.bits_through
-        return np.searchsorted(first_of_level, nodes, side="right").astype(np.int64) - 1
+        return self._first_nodes.searchsorted(nodes, side="right").astype(np.int64) - 1
 
-    def code_range(self, nodes: Ints) -> tuple[Ints, Ints]:
-        """Return the first code of each node and the first one past it."""
-        bits = self.bits_through[self.levels(nodes)]
+    @cached_property
+    def _first_nodes(self) -> Ints:
+        """The first node of level 0, 1, 2, ..."""
+        return np.int64(ROOT) << self.bits_through
+
+    def code_range(self, nodes: Ints, level: int | None = None) -> tuple[Ints, Ints]:
+        """Return the first code of each node and the first one past it; quicker if all are of one given level."""
+        bits = self.bits_through[self.levels(nodes) if level is None else level]
         prefixes, rest = nodes - (np.int64(ROOT) << bits), self.total_bits - bits
         return prefixes << rest, (prefixes + 1) << rest
 
@@ -178,18 +182,34 @@ def divide_among_children(counts: Ints, parent: Ints, share: Floats, nodes: Ints
     """
     sizes = np.bincount(parent, minlength=counts.size)
     width = 1 << max(0, int(sizes.max(initial=1)) - 1).bit_length()
+    if parent.size == counts.size * width:  # all families are whole, so their members stand in the rows of a table
+        return _halve(counts, share.reshape(-1, width), None, nodes, key).ravel()
     within = np.arange(parent.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     shares, there = np.zeros((counts.size, width)), np.zeros((counts.size, width), dtype=bool)
     shares[parent, within], there[parent, within] = share, True
+    return _halve(counts, shares, there, nodes, key)[parent, within]
+
+
+def _halve(counts: Ints, shares: Floats, there: Bools | None, nodes: Ints, key: int) -> Ints:
+    """Deal each family's count to its members, a row of ``shares`` each; ``there`` tells them from padding."""
     dealt, part = counts[:, None], nodes[:, None]
-    for halves, real in zip(_halves(shares), _halves(there), strict=True):
-        total = halves.sum(axis=2)
-        first_share = np.where(total > 0, halves[:, :, 0] / np.where(total > 0, total, 1), 0.5)
+    reals = None if there is None else _halves(there)
+    for step, halves in enumerate(steps := _halves(shares)):
+        total = halves[:, :, 0] + halves[:, :, 1]
+        first_share = np.divide(halves[:, :, 0], total, out=np.full(total.shape, 0.5), where=total > 0)
         first = np.minimum(np.floor(dealt * first_share + hash_uniform(key, part)), dealt).astype(np.int64)
-        dealt = np.stack([first, dealt - first], axis=2).reshape(counts.size, -1)
-        halved = np.where(real[:, :, 1], 2 * part, part)  # a part whose second half is padding stays itself
-        part = np.stack([halved, 2 * part + 1], axis=2).reshape(counts.size, -1)
-    return dealt[parent, within]
+        dealt = _alternate(first, dealt - first)
+        if step + 1 < len(steps):  # a part whose second half is padding stays itself
+            halved = 2 * part if reals is None else np.where(reals[step][:, :, 1], 2 * part, part)
+            part = _alternate(halved, 2 * part + 1)
+    return dealt
+
+
+def _alternate(first: Ints, second: Ints) -> Ints:
+    """Return first and second columns in turn."""
+    both = np.empty((first.shape[0], 2 * first.shape[1]), dtype=np.int64)
+    both[:, ::2], both[:, 1::2] = first, second
+    return both
 
 
 def _halves(parts: NDArray[Any]) -> list[NDArray[Any]]:
@@ -198,7 +218,7 @@ def _halves(parts: NDArray[Any]) -> list[NDArray[Any]]:
     while parts.shape[1] > 1:
         pairs = parts.reshape(parts.shape[0], -1, 2)
         levels.append(pairs)
-        parts = pairs.sum(axis=2)
+        parts = pairs[:, :, 0] + pairs[:, :, 1]
     return levels[::-1]
 
 

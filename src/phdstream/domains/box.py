@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains.base import Domain, check_depth, check_names
+from phdstream.domains.chunks import in_chunks
 from phdstream.domains.codes import MAX_BITS, ROOT, compress_bits, hash_uniform, spread_bits
 from phdstream.errors import InputError
 
@@ -61,22 +62,34 @@ class Box(Domain):
 
     def encode(self, points: Floats) -> tuple[Ints, Bools]:
         """Return each point's code and whether it is in the box; NaN and infinity are not."""
+        codes, inside = np.empty(points.shape[0], dtype=np.int64), np.empty(points.shape[0], dtype=bool)
+
+        def encode_some(rows: slice) -> None:
+            codes[rows], inside[rows] = self._encode(points[rows])
+
+        in_chunks(encode_some, points.shape[0])
+        return codes, inside
+
+    def _encode(self, points: Floats) -> tuple[Ints, Bools]:
+        columns = np.ascontiguousarray(points.T)
         with np.errstate(invalid="ignore"):
-            inside: Bools = np.all((points >= self._low) & (points <= self._high), axis=1)
+            inside = np.all((columns >= self._low[:, None]) & (columns <= self._high[:, None]), axis=0)
+        if not inside.all():
+            columns = np.where(inside, columns, self._low[:, None])
         codes = np.zeros(points.shape[0], dtype=np.int64)
         for axis, halvings in enumerate(self._halvings):
             if halvings:
-                steps = self._steps_from_low(np.where(inside, points[:, axis], self._low[axis]), axis)
+                steps = self._steps_from_low(columns[axis], axis)
                 codes |= spread_bits(steps, halvings, self.dimension) << self._lowest_bit(axis)
         return codes, inside
 
     def _steps_from_low(self, x: Floats, axis: int) -> Ints:
         """Return which slice holds x: exactly the one whose edges, as `bounds` gives them, enclose it."""
-        low, step, last = self._low[axis], self._step[axis], (1 << self._halvings[axis]) - 1
-        k: Ints = np.clip(((x - low) / step).astype(np.int64), 0, last)
-        k -= (x < low + k * step) & (k > 0)
-        k += (x >= low + (k + 1) * step) & (k < last)
-        return k
+        low, step, last = self._low[axis], self._step[axis], float((1 << self._halvings[axis]) - 1)
+        k: Floats = np.minimum(np.floor((x - low) / step), last)  # whole numbers, exact in floating point
+        k -= x < low + k * step
+        k += x >= low + (k + 1) * step
+        return np.minimum(k, last).astype(np.int64)
 
     def _lowest_bit(self, axis: int) -> int:
         return self.total_bits - 1 - ((self._halvings[axis] - 1) * self.dimension + axis)

@@ -34,6 +34,8 @@ Encoder = Callable[[IO[bytes]], None]
 _PUBLIC = 0o644
 _DEGREES = {"EPSG:4326", "OGC:CRS84"}
 _AT_ONCE = 10_000
+_REPEATED = ["tick", "level"]
+"""Columns whose values repeat; a dictionary of all coordinates would only cost memory."""
 
 
 def write_points(release: Release, path: str | Path) -> None:
@@ -111,7 +113,7 @@ def _encoder(
         return lambda file: _write_geojson(file, properties, shapes(), _head(release, crs))
     if form == "geoparquet":
         table = _with_geometry(table, shapes(), crs)
-    return lambda file: pyarrow.parquet.write_table(table, file)
+    return lambda file: pyarrow.parquet.write_table(table, file, use_dictionary=_REPEATED)
 
 
 def _with_geometry(table: pa.Table, shapes: NDArray[Any], crs: str | None) -> pa.Table:

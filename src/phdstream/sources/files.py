@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from phdstream.arrays import Bools, Floats, Ints
 from phdstream.errors import InputError
 from phdstream.sources.columns import Columns
-from phdstream.sources.formats import file_batches
+from phdstream.sources.formats import file_batches, is_parquet
 from phdstream.sources.frames import frame_batches, source_name
 from phdstream.sources.geometry import KIND
+from phdstream.sources.spans import parquet_times
 
 __all__ = ["Columns", "Events", "read_events", "read_times"]
 
@@ -33,18 +34,26 @@ class Events:
 
     time: Ints | None
     points: NDArray[Any]
-    sign: Ints
+    sign: NDArray[np.signedinteger[Any]]
     users: NDArray[Any] | None
     bad: int = 0
 
     def __len__(self) -> int:
         return len(self.points)
 
-    def only(self, rows: Any) -> Events:
-        """Return some of the events."""
-        time = None if self.time is None else self.time[rows]
-        users = None if self.users is None else self.users[rows]
-        return Events(time, self.points[rows], self.sign[rows], users)
+    def only(self, rows: slice | Bools) -> Events:
+        """Return some of the events: a slice, or those marked."""
+        pick = _slicer(rows) if isinstance(rows, slice) else _taker(np.flatnonzero(rows))
+        return Events(pick(self.time), pick(self.points), pick(self.sign), pick(self.users))
+
+
+def _slicer(rows: slice) -> Callable[[Any], Any]:
+    return lambda column: None if column is None else column[rows]
+
+
+def _taker(rows: Ints) -> Callable[[Any], Any]:
+    """Return what takes rows by number, which for points is ten times as fast as by marks."""
+    return lambda column: None if column is None else column.take(rows, axis=0)
 
 
 def read_events(sources: Sequence[Any], columns: Columns, zone: bool, drop_bad: bool) -> Iterator[Events]:
@@ -60,14 +69,34 @@ def read_events(sources: Sequence[Any], columns: Columns, zone: bool, drop_bad: 
             first_row += batch.num_rows
 
 
-def read_times(sources: Sequence[Any], column: str, zone: bool) -> Iterator[Ints]:
-    """Yield the times of all rows, in order; used to check them before anything is released."""
+def read_times(
+    sources: Sequence[Any], column: str, zone: bool, enough: Callable[[Ints], bool] = lambda ends: False
+) -> Iterator[Ints]:
+    """Yield the times of all rows, in order; used to check them before anything is released.
+
+    Where a file itself states the earliest and latest time of a stretch of rows and these are ``enough``, they alone
+    are yielded, and the rows are not read.
+    """
     for source in sources:
         first_row = 1
-        for batch in _batches(source, Columns((), time=column)):
+        for batch, rows in _time_batches(source, column, zone, enough):
             times, good = _Reader(source_name(source), first_row, zone, drop_bad=False).times(batch, column)
             yield times[good]
-            first_row += batch.num_rows
+            first_row += rows
+
+
+def _time_batches(
+    source: Any, column: str, zone: bool, enough: Callable[[Ints], bool]
+) -> Iterator[tuple[pa.RecordBatch, int]]:
+    """Yield batches of times, and for how many rows each stands."""
+    if not isinstance(source, str | Path) or not is_parquet(Path(source)):
+        yield from ((batch, batch.num_rows) for batch in _batches(source, Columns((), time=column)))
+        return
+
+    def stated_suffice(ends: pa.RecordBatch) -> bool:
+        return enough(_Reader(source_name(source), 1, zone, drop_bad=False).times(ends, column)[0])
+
+    yield from parquet_times(Path(source), column, _BATCH_ROWS, stated_suffice)
 
 
 def _batches(source: Any, columns: Columns) -> Iterator[pa.RecordBatch]:
@@ -95,13 +124,14 @@ class _Reader:
             time, known = self.times(batch, columns.time)
             good &= known
         if columns.sign is not None:
-            sign = self.numbers(batch, columns.sign, good)
-            self._expect(good, np.isin(sign, (-1, 1)), f"column '{columns.sign}' must be +1 or -1")
+            sign = self.signs(batch, columns.sign, good)
         if columns.user is not None:
             users = self.users(_plain(batch.column(columns.user)), columns.user, good)
-        signs = np.ones(batch.num_rows, np.int64) if sign is None else np.where(good, sign, 1).astype(np.int64)
-        events = Events(time, points, signs, users).only(good)
-        events.bad = int((~good).sum())
+        sign = np.ones(batch.num_rows, np.int8) if sign is None else sign
+        events = Events(time, points, sign, users)
+        if not good.all():
+            events = events.only(good)
+            events.bad = int((~good).sum())
         return events
 
     def geometries(self, kinds: pa.Array, good: Bools) -> None:
@@ -135,6 +165,14 @@ class _Reader:
             floats = pc.cast(pc.utf8_trim_whitespace(pc.if_else(readable, column, None)), pa.float64())
         numbers: Floats = pc.fill_null(floats, np.nan).to_numpy(zero_copy_only=False)
         return numbers
+
+    def signs(self, batch: pa.RecordBatch, name: str, good: Bools) -> NDArray[np.int8]:
+        """Return a column of +1 and -1; anything else is a bad row."""
+        column = batch.column(name)
+        whole = pa.types.is_integer(column.type) and not column.null_count
+        sign: NDArray[Any] = column.to_numpy() if whole else self.numbers(batch, name, good)
+        self._expect(good, (sign == 1) | (sign == -1), f"column '{name}' must be +1 or -1")
+        return np.where(sign == -1, np.int8(-1), np.int8(1))
 
     def times(self, batch: pa.RecordBatch, name: str) -> tuple[Ints, Bools]:
         """Return a column as microseconds, and where there is a time."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,10 @@ from phdstream.sources.columns import Columns
 from phdstream.sources.features import read_features, read_geojson, read_ndjson
 from phdstream.sources.geometry import check_kinds, find_geometry, may_be_points, with_coordinates
 
-__all__ = ["file_batches"]
+__all__ = ["file_batches", "is_parquet", "open_parquet", "reading"]
 
 Reader = Callable[[Path, Columns, int], Iterator[pa.RecordBatch]]
+_READ_AT_ONCE = 1 << 20
 _COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
 
 
@@ -41,14 +43,21 @@ def file_batches(path: Path, columns: Columns, rows: int) -> Iterator[pa.RecordB
     form = _format_of(path)
     if not path.exists():
         raise InputError(f"there is no file {path}.")
-    try:
+    with reading(path):
         for batch in form.read(path, columns, rows):
             yield from (batch.slice(start, rows) for start in range(0, batch.num_rows, rows))
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn what can go wrong while a file is read into an `InputError` that names the file."""
+    try:
+        yield
     except (pa.ArrowInvalid, UnicodeDecodeError, EOFError) as error:
         reason = (
             str(error).splitlines()[0].split(":")[0] if isinstance(error, pa.ArrowInvalid) else "cut off or not text"
         )
-        raise _not_whole(path, form.name, reason) from None
+        raise _not_whole(path, _format_of(path).name, reason) from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or type(error).__name__}.") from None
 
@@ -64,12 +73,22 @@ def _format_of(path: Path) -> _Format:
     return form
 
 
+def is_parquet(path: Path) -> bool:
+    """Return whether a file is Parquet, by its name."""
+    return _format_of(path).read is _read_parquet
+
+
 def _not_whole(path: Path, name: str, reason: str) -> InputError:
     return InputError(f"{path} is not a whole {name} file ({reason}). Is it empty, cut off, or of another format?")
 
 
+def open_parquet(path: Path) -> Any:
+    """Open a Parquet file to be read a little at a time; Arrow would otherwise fetch all of it in advance."""
+    return pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=_READ_AT_ONCE)
+
+
 def _read_parquet(path: Path, columns: Columns, rows: int) -> Iterator[pa.RecordBatch]:
-    with pyarrow.parquet.ParquetFile(path) as file:
+    with open_parquet(path) as file:
         schema = file.schema_arrow
         geometry = find_geometry(str(path), schema) if columns.coordinates else None
         found = columns.find(str(path), [name for name in schema.names if name != geometry], geometry is not None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -73,6 +73,11 @@ class Clock:
         """Return the tick of each time; below 1 or above ``count`` if there is none."""
         return (time - self.first_us) // (self.every // timedelta(microseconds=1)) + 1
 
+    def one_tick(self, times: Ints) -> bool:
+        """Return whether all times between the least and the largest of these are of one tick, or off the clock."""
+        ticks = np.clip(self.tick_of(np.array([times.min(), times.max()])), 0, self.count + 1)
+        return bool(ticks[0] == ticks[1])
+
     def to_dict(self) -> dict[str, Any]:
         """The clock as plain data, for the manifest."""
         end = self.start + self.every * self.count
@@ -81,13 +86,28 @@ class Clock:
 
 @dataclass
 class Tick:
-    """One tick's events, and how many rows were left out on the way to it (for the operator only)."""
+    """One tick's events, in parts, and how many rows were left out on the way to it (for the operator only)."""
 
     number: int
-    events: Events
+    parts: list[Events]
     late: int = 0
     outside: int = 0
     bad: int = 0
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    def split(self) -> tuple[Events, Events]:
+        """Return the inserts and the deletes, and let go of the parts on the way: a tick can be large."""
+        come: list[Events] = []
+        gone: list[Events] = []
+        while self.parts:
+            part = self.parts.pop(0)
+            come.append(part.only(part.sign > 0))
+            gone.append(part.only(part.sign < 0))
+        inserts = _join(come)
+        come.clear()
+        return inserts, _join(gone)
 
 
 def check_order(times: Iterable[Ints], clock: Clock) -> None:
@@ -106,42 +126,48 @@ def check_order(times: Iterable[Ints], clock: Clock) -> None:
 def ticks_by_time(batches: Iterable[Events], clock: Clock) -> Iterator[Tick]:
     """Yield every tick of the clock in order, empty ones too. Late rows are left out and counted."""
     now, template = 1, _none()
-    parts: list[Events] = []
-    left_out = Tick(0, _none())
+    tick = Tick(0, [])
     for batch in batches:
         template = batch.only(slice(0))
-        assert batch.time is not None
-        ticks = clock.tick_of(batch.time)
-        left_out.bad += batch.bad
-        left_out.outside += int(((ticks < 1) | (ticks > clock.count)).sum())
-        left_out.late += int(((ticks < now) & (ticks >= 1)).sum())
-        for number in np.unique(ticks[(ticks >= now) & (ticks <= clock.count)]).tolist():
+        for number, part in _cut(batch, clock, now, tick):
             while now < number:
-                yield _tick(now, parts or [template], left_out)
-                now, parts, left_out = now + 1, [], Tick(0, _none())
-            parts.append(batch.only(ticks == number))
+                yield replace(tick, number=now, parts=tick.parts or [template])
+                now, tick = now + 1, Tick(0, [])
+            tick.parts.append(part)
     while now <= clock.count:
-        yield _tick(now, parts or [template], left_out)
-        now, parts, left_out = now + 1, [], Tick(0, _none())
+        yield replace(tick, number=now, parts=tick.parts or [template])
+        now, tick = now + 1, Tick(0, [])
+
+
+def _cut(batch: Events, clock: Clock, now: int, tick: Tick) -> list[tuple[int, Events]]:
+    """Return a batch's events by tick, from tick ``now`` on, without their times; tell ``tick`` what is left out."""
+    assert batch.time is not None
+    tick.bad += batch.bad
+    if not len(batch):
+        return []
+    times = batch.time[:1] if clock.one_tick(batch.time) else batch.time  # nearly always one tick: ask once
+    ticks = clock.tick_of(times)
+    each = len(batch) // times.size
+    tick.outside += each * int(((ticks < 1) | (ticks > clock.count)).sum())
+    tick.late += each * int(((ticks < now) & (ticks >= 1)).sum())
+    wanted = np.unique(ticks[(ticks >= now) & (ticks <= clock.count)]).tolist()
+    timeless = replace(batch, time=None, bad=0)
+    return [(number, timeless if times.size == 1 else timeless.only(ticks == number)) for number in wanted]
 
 
 def ticks_by_rows(batches: Iterable[Events], rows: int) -> Iterator[Tick]:
     """Yield ticks of ``rows`` rows each. **Not private**: one row more moves every later row to another tick."""
-    number, left_out = 1, Tick(0, _none())
+    number, bad = 1, 0
     waiting: list[Events] = []
     for batch in batches:
-        left_out.bad += batch.bad
+        bad += batch.bad
         waiting.append(batch)
         while sum(map(len, waiting)) >= rows:
             together = _join(waiting)
-            yield _tick(number, [together.only(slice(0, rows))], left_out)
-            number, waiting, left_out = number + 1, [together.only(slice(rows, None))], Tick(0, _none())
+            yield Tick(number, [together.only(slice(0, rows))], bad=bad)
+            number, waiting, bad = number + 1, [together.only(slice(rows, None))], 0
     if sum(map(len, waiting)):
-        yield _tick(number, waiting, left_out)
-
-
-def _tick(number: int, parts: list[Events], left_out: Tick) -> Tick:
-    return Tick(number, _join(parts), left_out.late, left_out.outside, left_out.bad)
+        yield Tick(number, waiting, bad=bad)
 
 
 def _join(parts: list[Events]) -> Events:

@@ -29,26 +29,25 @@ class Halves:
     """
 
     def __init__(self, domain: Domain) -> None:
-        self.domain, self.total_bits = domain, domain.total_bits
+        self.domain = domain
         through = domain.bits_through
         self._even = type(domain).children is Domain.children  # all children of the same measure
         self._level = np.searchsorted(through, np.arange(self.total_bits + 1), side="right") - 1
+
+    @property
+    def total_bits(self) -> int:
+        """The length of a code."""
+        return self.domain.total_bits
 
     def bits(self, nodes: Ints) -> Ints:
         """Return the length of each node's prefix; the root has length 0."""
         return np.searchsorted(_POWERS, nodes, side="right").astype(np.int64) - 1
 
-    def code_range(self, nodes: Ints) -> tuple[Ints, Ints]:
+    def code_range(self, nodes: Ints, level: int | None = None) -> tuple[Ints, Ints]:
         """Return the first code of each node and the first one past it."""
-        bits = self.bits(nodes)
+        bits = self.bits(nodes) if level is None else level
         prefixes, rest = nodes - (np.int64(ROOT) << bits), self.total_bits - bits
         return prefixes << rest, (prefixes + 1) << rest
-
-    def count(self, codes: Ints, nodes: Ints) -> Ints:
-        """Return how many of the codes lie in each node. Private."""
-        ordered = np.sort(codes)
-        first, past = (np.searchsorted(ordered, ends).astype(np.int64) for ends in self.code_range(nodes))
-        return past - first
 
     def is_level(self, bits: int) -> bool:
         """Whether prefixes of this length are nodes of the domain."""

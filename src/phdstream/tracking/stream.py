@@ -37,7 +37,7 @@ from phdstream.tracking.measuring import Layer, Measured, best_estimates
 from phdstream.tracking.publishing import publish
 from phdstream.tracking.shares import Shares, masses
 from phdstream.tracking.totals import Totals
-from phdstream.tree import Estimate
+from phdstream.tree import CodeCounts, Estimate
 
 __all__ = ["TrackingStream"]
 
@@ -134,11 +134,11 @@ class TrackingStream(Stream):
 
     def _count(self, codes: Ints, nodes: Ints, budget: float) -> Ints:
         """Return noisy counts of disjoint nodes; an event enters one of them, by 1."""
-        return self.noise.add(self._halves.count(codes, nodes), scale_for(budget), at=nodes)
+        return self.noise.add(CodeCounts(self._halves, codes).within(nodes), scale_for(budget), at=nodes)
 
     def _start(self, waiting: list[Events]) -> Estimate:
         """Count everything up to now: the total, then the leaves of finer and finer trees."""
-        inserts, deletes = (np.concatenate(codes) for codes in zip(*waiting, strict=True))
+        inserts, deletes = (CodeCounts(self._halves, np.concatenate(codes)) for codes in zip(*waiting, strict=True))
         for_total, *for_stages = self.budget.divide_count(
             [_START_TOTAL, *((1 - _START_TOTAL) * share for share, _ in _STAGES)]
         )
@@ -157,9 +157,9 @@ class TrackingStream(Stream):
         self._open_block()
         return self._published()
 
-    def _measure_live(self, inserts: Ints, deletes: Ints, where: Cut, budget: float) -> Measured:
+    def _measure_live(self, inserts: CodeCounts, deletes: CodeCounts, where: Cut, budget: float) -> Measured:
         """Return noisy numbers of points live in disjoint nodes; an event enters one of them, by 1."""
-        live = self._halves.count(inserts, where[0]) - self._halves.count(deletes, where[0])
+        live = inserts.within(where[0]) - deletes.within(where[0])
         return _measured(where, self.noise.add(live, scale_for(budget), at=where[0]), budget)
 
     def _open_block(self) -> None:

@@ -3,8 +3,9 @@
 from phdstream.tree.answering import answer_queries, parents_of
 from phdstream.tree.estimation import Estimate, estimate
 from phdstream.tree.nodes import NodeStore
-from phdstream.tree.selection import CodeCounts, Level, select_tree
+from phdstream.tree.selection import Level, select_tree
 from phdstream.tree.share_noise import share_noise_of_all
+from phdstream.tree.tally import CodeCounts
 from phdstream.tree.window import Window
 
 __all__ = [

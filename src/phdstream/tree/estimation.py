@@ -73,7 +73,7 @@ def _estimate_level(
 ) -> Estimate:
     released, variance, own_variance = _released(store, level)
     unbiased, share = above + released, store["share"][level.rows]
-    parents, family = np.unique(level.parent, return_inverse=True)
+    parents, family = level.families()
     mass = up.count[parents]
     count = project(mass, unbiased, family, share)
     fraction = np.where(mass[family] > 0, count / np.where(mass > 0, mass, 1)[family], share)

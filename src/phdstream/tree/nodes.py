@@ -58,24 +58,27 @@ class NodeStore:
         return self._columns[column][: self.size]
 
     def _append(self, nodes: Ints, parents: Ints, shares: Floats) -> None:
+        """Add nodes at the end; the room for them doubles when it runs out, and holds zeros until it is used."""
         start, self.size = self.size, self.size + nodes.size
         room = self._columns["node"].size
         if self.size > room:
             spare = max(self.size, 2 * room) - room
             self._columns = {n: np.concatenate([c, np.zeros(spare, c.dtype)]) for n, c in self._columns.items()}
-        for name in self._columns:
-            self[name][start:] = 0
-        self["node"][start:], self["parent"][start:], self["share"][start:] = nodes, parents, shares
-        self["first_child"][start:] = _NONE
+        new = {"node": nodes, "parent": parents, "share": shares, "first_child": _NONE}
+        for name, values in new.items():
+            self._columns[name][start : self.size] = values
         self.bank.extend(nodes.size)
 
     def children_of(self, rows: Ints) -> tuple[Ints, Ints]:
         """Return the rows of all children of ``rows``, in order, and the position of each one's parent in ``rows``."""
-        childless = rows[self["first_child"][rows] == _NONE]
-        if childless.size:
-            self._create_children(childless)
-        first, number = self["first_child"][rows], self["children"][rows]
+        first = self["first_child"][rows]
+        if (childless := first == _NONE).any():
+            self._create_children(rows[childless])
+            first = self["first_child"][rows]
+        number = self["children"][rows]
         position = np.repeat(np.arange(rows.size), number)
+        if (most := number.max(initial=0)) * rows.size == position.size:  # all have as many
+            return (first[:, None] + np.arange(most)).ravel(), position
         ends = np.cumsum(number)
         within = np.arange(position.size) - np.repeat(ends - number, number)
         return first[position] + within, position
@@ -111,12 +114,15 @@ class NodeStore:
         return change
 
     def _pass_up(self, rows: Ints, change: Floats, change_variance: Floats) -> None:
-        parents = self["parent"][rows]
-        while (up := parents != _NONE).any():
-            parents, change, change_variance = parents[up], change[up], change_variance[up]
-            np.add.at(self["below"], parents, change)
-            np.add.at(self["below_variance"], parents, change_variance)
-            parents = self["parent"][parents]
+        parent, below, below_variance = self["parent"], self["below"], self["below_variance"]
+        parents = parent[rows]
+        while parents.size:
+            if (parents == _NONE).any():  # those are above the root
+                on = np.flatnonzero(parents != _NONE)
+                parents, change, change_variance = parents[on], change[on], change_variance[on]
+            np.add.at(below, parents, change)
+            np.add.at(below_variance, parents, change_variance)
+            parents = parent[parents]
 
     def fold(self, keep: int) -> tuple[Ints, Bools, Ints, Floats]:
         """Fold the least recently visited subtrees into their roots until at most ``keep`` nodes are left.

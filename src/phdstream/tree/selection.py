@@ -18,23 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from phdstream.arrays import Bools, Floats, Ints
-from phdstream.domains import Domain
 from phdstream.privacy import Noise, SplitRule
 from phdstream.tree.nodes import NodeStore
+from phdstream.tree.tally import CodeCounts
 
 __all__ = ["CodeCounts", "Level", "project", "score", "select_tree"]
-
-
-class CodeCounts:
-    """Counts of a tick's events in any nodes, from their sorted codes. Private."""
-
-    def __init__(self, domain: Domain, codes: Ints) -> None:
-        self._domain, self._codes = domain, np.sort(codes)
-
-    def within(self, nodes: Ints) -> Ints:
-        """Return how many events lie in each node."""
-        first, past = self._domain.code_range(nodes)
-        return np.searchsorted(self._codes, past).astype(np.int64) - np.searchsorted(self._codes, first)
 
 
 @dataclass
@@ -45,6 +33,12 @@ class Level:
     parent: Ints
     leaf: Bools
 
+    def families(self) -> tuple[Ints, Ints]:
+        """Return the parents, each once, and the position of each node's parent among them."""
+        first = np.ones(self.parent.size, dtype=bool)
+        np.not_equal(self.parent[1:], self.parent[:-1], out=first[1:])  # siblings stand together, in order
+        return self.parent[first], np.cumsum(first) - 1
+
 
 def select_tree(store: NodeStore, inserts: CodeCounts, rule: SplitRule, noise: Noise, max_nodes: int) -> list[Level]:
     """Return this tick's tree, level by level from the root.
@@ -53,22 +47,24 @@ def select_tree(store: NodeStore, inserts: CodeCounts, rule: SplitRule, noise: N
     left out, whatever the tests said: a function of the (private, noisy) decisions alone.
     """
     rows, parent, visited = np.zeros(1, np.int64), np.zeros(1, np.int64), 1
-    above = np.zeros(1)
-    mass = np.maximum(above + store["own"][rows] + store["below"][rows], 0)
+    above, own = np.zeros(1), store["own"][rows]
+    mass = np.maximum(above + own + store["below"][rows], 0)
     levels: list[Level] = []
     for depth in range(store.domain.depth):
         splits = _splits(store, rows, mass, depth, inserts, rule, noise)
         levels.append(Level(rows, parent, ~splits))
-        if visited + store.domain.fanout * int(splits.sum()) > max_nodes:
+        split = np.flatnonzero(splits)
+        if visited + store.domain.fanout * split.size > max_nodes:
             levels[-1].leaf[:] = True
             return levels
-        if not splits.any():
+        if not split.size:
             return levels
-        above, mass = (above + store["own"][rows])[splits], mass[splits]
-        rows, parent = store.children_of(rows[splits])
-        above = store["share"][rows] * above[parent]
-        mass = project(mass, above + store["own"][rows] + store["below"][rows], parent, store["share"][rows])
-        parent = np.flatnonzero(splits)[parent]
+        above, mass = (above + own)[split], mass[split]
+        rows, parent = store.children_of(rows[split])
+        own, share = store["own"][rows], store["share"][rows]
+        above = share * above[parent]
+        mass = project(mass, above + own + store["below"][rows], parent, share)
+        parent = split[parent]
         visited += rows.size
     levels.append(Level(rows, parent, np.ones(rows.size, dtype=bool)))
     return levels
@@ -78,7 +74,7 @@ def _splits(
     store: NodeStore, rows: Ints, mass: Floats, depth: int, inserts: CodeCounts, rule: SplitRule, noise: Noise
 ) -> Bools:
     nodes = store["node"][rows]
-    biased = np.maximum(score(mass, inserts.within(nodes)) - depth * rule.bias, rule.floor)
+    biased = np.maximum(score(mass, inserts.within(nodes, depth)) - depth * rule.bias, rule.floor)
     return noise.add(biased, rule.scale, at=nodes) > rule.threshold
 
 
@@ -98,5 +94,5 @@ def project(mass: Floats, released: Floats, parent: Ints, share: Floats) -> Floa
     """
     weight = np.maximum(released, 0)
     total = np.bincount(parent, weights=weight, minlength=mass.size)[parent]
-    fraction = np.where(total > 0, weight / np.where(total > 0, total, 1), share)
+    fraction = np.divide(weight, total, out=share.copy(), where=total > 0)
     return mass[parent] * fraction
