@@ -17,13 +17,17 @@ import numpy as np
 
 from phdstream.arrays import Floats, Ints
 from phdstream.domains import ROOT
-from phdstream.state import Arrays
+from phdstream.state import Arrays, nest, unnest
+from phdstream.tracking.buffer import Buffer
 from phdstream.tracking.choosing import surprise
 from phdstream.tracking.measuring import Layer, Measured
+from phdstream.tree.tally import Tree
 
 __all__ = ["Tide"]
 
 _NUMBERS = ("sign", "tick_variance", "zone_variance", "total", "ticks", "batch_total", "batch_ticks", "zone_counts")
+
+_ARRAYS = ("zones", "empty", "expected", "zone_totals")
 
 
 @dataclass
@@ -40,8 +44,8 @@ class Tide:
     expected: Floats
     tick_variance: float
     zone_variance: float
-    codes: list[Ints] = field(default_factory=list)
-    batch: list[Ints] = field(default_factory=list)
+    codes: Buffer
+    batch: Buffer
     total: float = 0.0
     ticks: int = 0
     batch_total: float = 0.0
@@ -56,8 +60,8 @@ class Tide:
 
     def take(self, codes: Ints, noisy_total: int) -> None:
         """Add a tick: its events, and their noisy number."""
-        self.codes.append(codes)
-        self.batch.append(codes)
+        self.codes.add(codes)
+        self.batch.add(codes)
         self.by_tick.append(float(noisy_total))
         self.batch_total += float(noisy_total)
         self.batch_ticks += 1
@@ -67,7 +71,7 @@ class Tide:
         self.zone_totals = self.zone_totals + noisy_counts
         self.zone_counts += 1
         self.total, self.ticks = self.total + self.batch_total, self.ticks + self.batch_ticks
-        self.batch, self.batch_total, self.batch_ticks = [], 0.0, 0
+        self.batch, self.batch_total, self.batch_ticks = self.batch.emptied(), 0.0, 0
 
     @property
     def in_zones(self) -> tuple[float, float]:
@@ -111,25 +115,13 @@ class Tide:
 
     def to_state(self) -> tuple[dict[str, Any], Arrays]:
         """Return the tide as plain data and arrays. **Private.**"""
-        arrays = {"zones": self.zones, "empty": self.empty, "expected": self.expected, "zone_totals": self.zone_totals}
-        arrays |= {"codes": _joined(self.codes), "batch": _joined(self.batch), "by_tick": np.array(self.by_tick)}
+        arrays = {name: getattr(self, name) for name in _ARRAYS} | {"by_tick": np.array(self.by_tick)}
+        arrays |= nest("codes", self.codes.to_arrays()) | nest("batch", self.batch.to_arrays())
         return {name: getattr(self, name) for name in _NUMBERS}, arrays
 
     @classmethod
-    def from_state(cls, numbers: dict[str, Any], arrays: Arrays) -> Tide:
+    def from_state(cls, tree: Tree, numbers: dict[str, Any], arrays: Arrays) -> Tide:
         """Return the tide that `to_state` described."""
-        parts: dict[str, Any] = {name: arrays[name] for name in ("zones", "empty", "expected", "zone_totals")}
-        parts |= {"codes": [arrays["codes"]], "batch": [arrays["batch"]], "by_tick": arrays["by_tick"].tolist()}
+        parts: dict[str, Any] = {name: arrays[name] for name in _ARRAYS} | {"by_tick": arrays["by_tick"].tolist()}
+        parts |= {name: Buffer.from_arrays(tree, unnest(name, arrays)) for name in ("codes", "batch")}
         return cls(**numbers, **parts)
-
-    def all_codes(self) -> Ints:
-        """Return the block's events. Private."""
-        return _joined(self.codes)
-
-    def batch_codes(self) -> Ints:
-        """Return the batch's events. Private."""
-        return _joined(self.batch)
-
-
-def _joined(parts: list[Ints]) -> Ints:
-    return np.concatenate(parts) if parts else np.zeros(0, np.int64)

@@ -30,6 +30,7 @@ from phdstream.privacy import Budget, Noise, Unit, noise_variance, scale_for, un
 from phdstream.state import Arrays, nest, unnest
 from phdstream.streaming import Events, Stream
 from phdstream.tracking.block import Tide
+from phdstream.tracking.buffer import Buffer
 from phdstream.tracking.choosing import Cut, cut, cut_zones, parts_of, patience
 from phdstream.tracking.filtering import Tuning, follow
 from phdstream.tracking.halves import Halves
@@ -113,7 +114,7 @@ class TrackingStream(Stream):
         due = self._due()
         for tide in self._tides:
             if due or tide.batch_total >= self._worth_counting(tide):
-                tide.add_zones(self._count(tide.batch_codes(), tide.zones, self._for_zones))  # costs e1
+                tide.add_zones(self._count(tide.batch, tide.zones, self._for_zones))  # costs e1
         return self._close_block() if due else self._between()
 
     def _due(self) -> bool:
@@ -132,9 +133,9 @@ class TrackingStream(Stream):
         scale = scale_for(self._for_total)
         return int(self.noise.add(np.array([codes.size]), scale, at=np.array([ROOT]))[0])
 
-    def _count(self, codes: Ints, nodes: Ints, budget: float) -> Ints:
+    def _count(self, events: Buffer, nodes: Ints, budget: float) -> Ints:
         """Return noisy counts of disjoint nodes; an event enters one of them, by 1."""
-        return self.noise.add(CodeCounts(self._halves, codes).within(nodes), scale_for(budget), at=nodes)
+        return self.noise.add(events.within(nodes), scale_for(budget), at=nodes)
 
     def _start(self, waiting: list[Events]) -> Estimate:
         """Count everything up to now: the total, then the leaves of finer and finer trees."""
@@ -170,7 +171,9 @@ class TrackingStream(Stream):
         expected = parts_of(self._halves, self._shares, zones)[0]
         variances = [float(noise_variance(scale_for(budget))) for budget in (self._for_total, self._for_zones)]
         signs = (1, -1) if self.deletes else (1,)
-        self._tides = [Tide(sign, zones, empty, expected, variances[0], variances[1]) for sign in signs]
+        buffers = [(Buffer(self._halves), Buffer(self._halves)) for _ in signs]
+        fixed = (zones, empty, expected, variances[0], variances[1])
+        self._tides = [Tide(sign, *fixed, *pair) for sign, pair in zip(signs, buffers, strict=True)]
 
     def _between(self) -> Estimate:
         """Publish with the zones' changes, for now; nothing is kept of that."""
@@ -189,7 +192,7 @@ class TrackingStream(Stream):
         """Count the block's events finely, where they are expected; learn from that; begin a new block."""
         for tide in self._tides:
             where = self._where_expected(tide)
-            noisy = self._count(tide.all_codes(), where[0], self._for_leaves)  # costs e2
+            noisy = self._count(tide.codes, where[0], self._for_leaves)  # costs e2
             fine = _measured(where, tide.sign * noisy, self._for_leaves)
             self._learn(
                 tide,
@@ -271,7 +274,9 @@ class TrackingStream(Stream):
     def _restore_own(self, own: dict[str, Any], arrays: Arrays) -> None:
         self._shares = Shares(**unnest("shares", arrays))
         self._totals.restore(arrays["totals"])
-        self._tides = [Tide.from_state(numbers, unnest(f"tide{i}", arrays)) for i, numbers in enumerate(own["tides"])]
+        self._tides = [
+            Tide.from_state(self._halves, numbers, unnest(f"tide{i}", arrays)) for i, numbers in enumerate(own["tides"])
+        ]
         self._patience, self._surprise = own["patience"], own["surprise"]
 
 

@@ -1,0 +1,124 @@
+"""The parts of tracking, each for itself: the buffer, least squares on a tree, the filter, zones and surprise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import phdstream as phd
+from phdstream.tracking import buffer as buffer_module
+from phdstream.tracking.buffer import Buffer
+from phdstream.tracking.choosing import cut, cut_zones, parts_of
+from phdstream.tracking.filtering import Tuning, follow
+from phdstream.tracking.halves import Halves
+from phdstream.tracking.measuring import Measured, best_estimates
+from phdstream.tracking.shares import Shares, masses
+
+LINE = Halves(phd.Box([(0, 1)], depth=6))
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 10_000), many=st.sampled_from([5, 50, 10_000]), ticks=st.integers(1, 6))
+def test_a_buffer_counts_every_event_once_however_it_keeps_them(seed: int, many: int, ticks: int) -> None:
+    rng = np.random.default_rng(seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(buffer_module, "_MANY", many)
+        buffer, every = Buffer(LINE), np.zeros(0, np.int64)
+        for tick in range(ticks):
+            codes = rng.integers(64, size=int(rng.integers(40)))
+            every = np.concatenate([every, codes])
+            buffer.add(codes)
+            if tick == ticks // 2:
+                buffer = Buffer.from_arrays(LINE, buffer.to_arrays())
+        nodes = np.arange(1, 128)
+        first, past = LINE.code_range(nodes)
+        expected = [((every >= a) & (every < b)).sum() for a, b in zip(first, past, strict=True)]
+        np.testing.assert_array_equal(buffer.within(nodes), expected)
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_the_best_estimate_of_the_root_is_least_squares(seed: int) -> None:
+    """Against the normal equations on the unknown counts of the leaves."""
+    rng = np.random.default_rng(seed)
+    leaves = np.array([4, 5, 6, 14, 15])
+    nodes = np.concatenate([leaves, [1, 2, 3, 7, 6]])
+    value, variance = rng.normal(10, 5, nodes.size), rng.uniform(0.5, 4, nodes.size)
+    holds = np.array([[_inside(leaf, node) for leaf in leaves] for node in nodes], dtype=float)
+    weighted = holds / np.sqrt(variance)[:, None]
+    best = np.linalg.lstsq(weighted, value / np.sqrt(variance), rcond=None)[0]
+    root = best_estimates(LINE, Measured(nodes, value, variance))[0]
+    assert root.value[0] == pytest.approx(best.sum())
+    assert root.variance[0] == pytest.approx(np.linalg.inv(weighted.T @ weighted).sum())
+
+
+def _inside(leaf: int, node: int) -> bool:
+    while leaf > node:
+        leaf >>= 1
+    return leaf == node
+
+
+class TestFilter:
+    @staticmethod
+    def learn(shares: Shares, first: float, second: float, noise: float, mass: float, tuning: Tuning) -> Shares:
+        counts = Measured(np.array([2, 3]), np.array([first, second]), np.array([noise, noise]))
+        return follow(LINE, shares, best_estimates(LINE, counts), mass, first + second, tuning)
+
+    def test_exact_counts_of_everything_are_taken_as_they_are(self) -> None:
+        shares = self.learn(Shares.none(), 30, 10, 1e-9, 40, Tuning(1.0))
+        assert shares.lean[0] == pytest.approx(0.5)
+        assert shares.doubt[0] == pytest.approx(0, abs=1e-6)
+
+    def test_noise_without_news_teaches_little(self) -> None:
+        known = Shares(np.array([1]), np.array([0.5]), np.array([1e-4]))
+        shares = self.learn(known, -30, 40, 1e4, 1000, Tuning(0.1))
+        assert shares.lean[0] == pytest.approx(0.5, abs=0.02)
+
+    def test_many_blocks_of_noisy_counts_find_the_lean_and_know_how_well(self) -> None:
+        rng, errors, doubts = np.random.default_rng(1), [], []
+        for _ in range(300):
+            shares, mass = self.learn(Shares.none(), *rng.normal([70, 30], 10), 100.0, 100, Tuning(1.0)), 100.0
+            for _ in range(6):
+                mass += 50
+                shares = self.learn(shares, *rng.normal([35, 15], 10), 100.0, mass, Tuning(0.05))
+            errors.append(shares.lean[0] - 0.4)
+            doubts.append(shares.doubt[0])
+        assert abs(np.mean(errors)) < 0.02
+        assert np.std(errors) == pytest.approx(np.sqrt(np.mean(doubts)), rel=0.25)
+
+    def test_the_dead_zone_empties_what_is_likely_noise(self) -> None:
+        shares = self.learn(Shares.none(), 100, 0.5, 4.0, 100.5, Tuning(1.0, dead_zone=1.0))
+        assert shares.lean[0] == 1
+
+    def test_leans_stay_leans(self) -> None:
+        rng = np.random.default_rng(2)
+        shares = Shares.none()
+        for _ in range(200):
+            first, second = rng.normal(0, 100, 2)
+            shares = self.learn(shares, first, second, 50.0, max(first + second, 0.0), Tuning(0.3, 0.2))
+            assert np.isfinite(shares.lean).all()
+            assert (np.abs(shares.lean) <= 1).all()
+            assert (shares.doubt >= 0).all()
+
+
+def test_cuts_tile_the_line() -> None:
+    shares = Shares(np.array([1, 2, 5]), np.array([0.6, -0.2, 0.9]), np.array([0.1, 0.1, 0.1]))
+    nodes, empty = cut(LINE, shares, 100.0, 10.0)
+    first, past = (np.sort(ends) for ends in LINE.code_range(np.concatenate([nodes, empty])))
+    np.testing.assert_array_equal(first[1:], past[:-1])
+    assert (first[0], past[-1]) == (0, 64)
+    points, measure = parts_of(LINE, shares, nodes)
+    assert points.sum() == pytest.approx(1)
+    assert measure.sum() == pytest.approx(1)
+    assert (100 * points <= 10 + 1e-9).all()
+    zones = np.array([2, 6, 7])
+    finer, _ = cut_zones(LINE, shares, zones, np.array([50.0, 0.0, 0.0]), 60.0, 0.1, 5.0)
+    first, past = (np.sort(ends) for ends in LINE.code_range(finer))
+    np.testing.assert_array_equal(first[1:], past[:-1])
+
+
+def test_masses_fall_from_the_root() -> None:
+    shares = Shares(np.array([1, 2, 5]), np.array([0.6, -0.2, 0.9]), np.array([0.1, 0.1, 0.1]))
+    np.testing.assert_allclose(masses(LINE, shares, 100.0), [100, 80, 48])
