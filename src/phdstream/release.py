@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import NormalDist
 from typing import Any, TypeAlias
 
@@ -124,10 +125,10 @@ class Release:
         """The variance of the noise in each cell's unbiased count."""
         return self.estimate.variance[self._leaf_order]
 
-    @property
+    @cached_property
     def _leaf_order(self) -> Ints:
-        leaf = np.flatnonzero(self.estimate.leaf)
-        return leaf[np.argsort(self.domain.code_range(self.estimate.node[leaf])[0])]
+        leaf = np.flatnonzero(self.estimate.leaf)  # level by level, each in order: runs that a stable sort merges
+        return leaf[np.argsort(self.domain.code_range(self.estimate.node[leaf])[0], kind="stable")]
 
     def cells(self) -> pa.Table:
         """Return the partition as an Arrow table, one row a cell.

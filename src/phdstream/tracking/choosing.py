@@ -36,7 +36,7 @@ def parts_of(halves: Halves, shares: Shares, nodes: Ints) -> Floats:
         return np.isin(here, ancestors) & ~np.isin(here, ends)
 
     found, amounts = descend(halves, (shares, Shares.none()), np.array([ROOT]), np.ones((2, 1)), opens)
-    order = np.argsort(found)
+    order = np.argsort(found, kind="stable")
     parts: Floats = amounts[:, order[np.searchsorted(found[order], nodes)]]
     return parts
 

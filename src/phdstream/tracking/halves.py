@@ -12,7 +12,7 @@ import numpy as np
 from phdstream.arrays import Floats, Ints
 from phdstream.domains import ROOT, Domain
 
-__all__ = ["Halves"]
+__all__ = ["Halves", "distinct"]
 
 _POWERS = np.int64(1) << np.arange(63, dtype=np.int64)
 
@@ -68,3 +68,20 @@ class Halves:
         first = mine & ((children >> (below - bits - 1)) & 1 == 0)
         whole, part = (np.bincount(at[chosen], share[chosen], nodes.size) for chosen in (mine, first))
         return np.where(whole > 0, part / np.where(whole > 0, whole, 1), 0.5)
+
+
+def distinct(nodes: Ints) -> tuple[Ints, Ints]:
+    """Return the different nodes in order, and where each of the given ones stands among them.
+
+    As `numpy.unique`, but quick for what comes here: a few runs of nodes, each in order already.
+
+    >>> [found.tolist() for found in distinct(np.array([4, 6, 4, 5]))]
+    [[4, 5, 6], [0, 2, 0, 1]]
+    """
+    order = np.argsort(nodes, kind="stable")
+    ordered = nodes[order]
+    new = np.ones(nodes.size, dtype=bool)
+    new[1:] = ordered[1:] != ordered[:-1]
+    which = np.empty(nodes.size, dtype=np.int64)
+    which[order] = np.cumsum(new) - 1
+    return ordered[new], which

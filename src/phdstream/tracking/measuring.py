@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from phdstream.arrays import Bools, Floats, Ints
-from phdstream.tracking.halves import Halves
+from phdstream.tracking.halves import Halves, distinct
 
 __all__ = ["Layer", "Measured", "best_estimates"]
 
@@ -71,7 +71,7 @@ def best_estimates(halves: Halves, measured: Measured) -> list[Layer]:
 
 def _combine(summed: Measured, counted: Measured) -> Layer:
     every = Measured.both(summed, counted)
-    node, which = np.unique(every.node, return_inverse=True)
+    node, which = distinct(every.node)
     precision = np.bincount(which, 1 / every.variance, node.size)
     value = np.bincount(which, every.value / every.variance, node.size) / precision
     inner = np.zeros(node.size, dtype=bool)

@@ -9,7 +9,7 @@ import numpy as np
 
 from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains import ROOT, divide_among_children, hash_uniform
-from phdstream.tracking.halves import Halves
+from phdstream.tracking.halves import Halves, distinct
 from phdstream.tracking.shares import Shares, descend
 from phdstream.tree import Estimate
 
@@ -61,7 +61,7 @@ def _upwards(halves: Halves, cells: Ints, mass: Floats) -> list[_Layer]:
     above, carried = cells[:0], mass[:0]
     for bits in range(int(lengths.max()), -1, -1):
         own = lengths == bits
-        node, which = np.unique(np.concatenate([above, cells[own]]), return_inverse=True)
+        node, which = distinct(np.concatenate([above, cells[own]]))
         amount = np.zeros(node.size)
         np.add.at(amount, which, np.concatenate([carried, mass[own]]))
         leaf = np.ones(node.size, dtype=bool)
@@ -90,7 +90,7 @@ def _with_points(halves: Halves, layers: list[_Layer], key: int) -> list[tuple[I
     parts = [_columns(levels[0], points, levels[0].in_family)]
     for level, (up, layer) in enumerate(pairwise(levels)):
         parent = np.searchsorted(up.node, layer.node >> halves.domain.level_bits[level])
-        parents, family = np.unique(parent, return_inverse=True)
+        parents, family = distinct(parent)
         mass = up.mass[parents][family]
         share = np.where(mass > 0, layer.mass / np.where(mass > 0, mass, 1), 1 / np.bincount(family)[family])
         points = divide_among_children(points[parents], family, share, up.node[parents], key)
