@@ -59,7 +59,7 @@ def own_experiment(data: Path, own: dict[str, str | None]) -> Experiment:
         "end": _moment(own["end"], "end"),
     }
     spec: dict[str, Any] = {
-        "methods": list(OWN_METHODS),
+        "methods": [OWN_METHODS[0], _tracking(own), *OWN_METHODS[1:]],
         "epsilons": _numbers(own["epsilons"], "epsilons"),
         "start_after": [int(t0) for t0 in _numbers(own["start_after"], "start_after")],
         "seeds": [1, 2, 3],
@@ -67,6 +67,11 @@ def own_experiment(data: Path, own: dict[str, str | None]) -> Experiment:
         "domain": _domain(own),
     }
     return read_experiment(spec, data.parent)
+
+
+def _tracking(own: dict[str, str | None]) -> str:
+    """Return tracking as `phdstream run` would do it: declared insert-only where nothing is deleted."""
+    return "tracking" if own.get("sign") or own.get("lifetime") else "tracking-insert-only"
 
 
 def _domain(own: dict[str, str | None]) -> dict[str, Any]:

@@ -37,6 +37,7 @@ from phdstream.tracking.halves import Halves
 from phdstream.tracking.measuring import Layer, Measured, best_estimates
 from phdstream.tracking.publishing import publish
 from phdstream.tracking.shares import Shares, masses
+from phdstream.tracking.start import count_start, measured
 from phdstream.tracking.totals import Totals
 from phdstream.tree import CodeCounts, Estimate
 
@@ -44,11 +45,6 @@ __all__ = ["TrackingStream"]
 
 _SPENT_ON = (0.03, 0.09, 0.88)
 """The parts of an event's budget for tick totals, zones and leaves."""
-_START_TOTAL = 0.03
-"""The part of the start's budget for the total; the stages share the rest."""
-_STAGES = ((0.1, 8.0), (0.2, 6.0), (0.3, 4.0), (0.4, 3.0))
-"""The start's stages: each one's share, and how many times the scale of its noise a node must hold to be opened."""
-_START, _START_LAST = Tuning(drift=1.0), Tuning(drift=1.0, dead_zone=0.22)
 _LEAF, _ZONE, _ZONE_BITS, _BATCH = 3.0, 40.0, 7, 0.04
 _BETWEEN, _DRIFT, _DEAD_ZONE = Tuning(drift=0.1), 0.1, 0.2
 _ELSEWHERE = {1: 0.08, -1: 0.02}
@@ -138,30 +134,13 @@ class TrackingStream(Stream):
         return self.noise.add(events.within(nodes), scale_for(budget), at=nodes)
 
     def _start(self, waiting: list[Events]) -> Estimate:
-        """Count everything up to now: the total, then the leaves of finer and finer trees."""
+        """Count everything up to now, and open the first block."""
         inserts, deletes = (CodeCounts(self._halves, np.concatenate(codes)) for codes in zip(*waiting, strict=True))
-        for_total, *for_stages = self.budget.divide_count(
-            [_START_TOTAL, *((1 - _START_TOTAL) * share for share, _ in _STAGES)]
-        )
-        counts = self._measure_live(inserts, deletes, (np.array([ROOT]), np.zeros(0, np.int64)), for_total)
-        shares, total = Shares.none(), max(float(counts.value[0]), 0.0)
-        for stage, (budget, (_, fill)) in enumerate(zip(for_stages, _STAGES, strict=True), start=1):
-            leaves = cut(self._halves, shares, total, fill / budget)
-            counts = Measured.both(counts, self._measure_live(inserts, deletes, leaves, budget))
-            layers = best_estimates(self._halves, counts)
-            total = max(float(layers[0].value[0]), 0.0)
-            tuning = _START_LAST if stage == len(_STAGES) else _START
-            shares = follow(self._halves, Shares.none(), layers, total, total, tuning)
-        self._totals.settle([1.0] * len(waiting), total, float(layers[0].variance[0]))
-        self._shares = shares
+        self._shares, root = count_start(self._halves, inserts, deletes, self.budget, self.noise)
+        self._totals.settle([1.0] * len(waiting), max(float(root.value[0]), 0.0), float(root.variance[0]))
         self._forget()
         self._open_block()
         return self._published()
-
-    def _measure_live(self, inserts: CodeCounts, deletes: CodeCounts, where: Cut, budget: float) -> Measured:
-        """Return noisy numbers of points live in disjoint nodes; an event enters one of them, by 1."""
-        live = inserts.within(where[0]) - deletes.within(where[0])
-        return _measured(where, self.noise.add(live, scale_for(budget), at=where[0]), budget)
 
     def _open_block(self) -> None:
         """Choose the zones, and how much must happen before the next fine count, from what is public."""
@@ -193,7 +172,7 @@ class TrackingStream(Stream):
         for tide in self._tides:
             where = self._where_expected(tide)
             noisy = self._count(tide.codes, where[0], self._for_leaves)  # costs e2
-            fine = _measured(where, tide.sign * noisy, self._for_leaves)
+            fine = measured(where, tide.sign * noisy, self._for_leaves)
             self._learn(
                 tide,
                 best_estimates(self._halves, Measured.both(fine, tide.measured_zones(), tide.measured_total())),
@@ -286,8 +265,3 @@ def _tuning(surprise: float, sign: int) -> Tuning:
     calm = max(0.0, 1 - 2 * beyond)
     drift = float(np.hypot(_DRIFT, 2 * beyond))
     return Tuning(drift, _DEAD_ZONE * calm, kinship=1.0 if sign > 0 else calm)
-
-
-def _measured(where: Cut, noisy: Ints, budget: float) -> Measured:
-    variance = np.full(noisy.size, float(noise_variance(scale_for(budget))))
-    return Measured.both(Measured(where[0], noisy.astype(np.float64), variance), Measured.empty(where[1]))
