@@ -155,7 +155,7 @@ def test_on_ones_own_data_from_the_command_line(tmp_path: Path) -> None:
     asked = ["--start", "2020-01-01", "--end", "2020-01-05", "--bounds", "-1,0,1,1", "--epsilons", "1"]
     done = phdstream("--data", events, *asked, "--out", tmp_path / "out", "--workers", "1")
     assert done.returncode == 0, done.stderr
-    assert "18 runs done now, 0 were done before" in done.stdout
+    assert "21 runs done now, 0 were done before" in done.stdout
     assert DO_NOT_PUBLISH in done.stdout
     assert "Settings to take" in (tmp_path / "out" / "report.html").read_text()
 
