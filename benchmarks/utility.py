@@ -48,7 +48,15 @@ HELD_OUT = {"Gowalla", "Gowalla NYC"}
 EPSILONS, USUAL = [0.1, 0.5, 1.0, 2.0], {0.5, 1.0, 2.0}
 TARGETS = {"small": 2.4, "medium": 2.7, "large": 3.0}
 PEERS = ["phdstream", "phdstream-4", "baseline-1", "baseline-2", "baseline-3", "oracle"]
-LABELS = {"tracking": "tracking", "tracking-insert-only": "tracking", "tracking-window-30": "tracking, as a window"}
+LABELS = {
+    "tracking-insert-only": "tracking",
+    "tracking-window-30": "tracking, as a window",
+    "phdstream-4": "PHDStream, fanout 4",
+    "baseline-1": "baseline 1 (not private)",
+    "baseline-2": "baseline 2 (not private)",
+    "baseline-3": "baseline 3",
+    "oracle": "offline oracle (not private)",
+}
 
 
 def methods(stream: str) -> list[str]:

@@ -43,7 +43,8 @@ def test_every_number_has_five_seeds(reproduction: ModuleType) -> None:
 
 
 def test_figures_are_there_small_and_all_shown() -> None:
-    shown = set(re.findall(r"\(figures/([^)]+)\)", (DOCS / "reproduction.md").read_text(encoding="utf-8")))
+    pages = [(DOCS / name).read_text(encoding="utf-8") for name in ("reproduction.md", "utility.md")]
+    shown = set(re.findall(r"\(figures/([^)]+)\)", "".join(pages)))
     there = {path.name: path.stat().st_size for path in (DOCS / "figures").iterdir()}
     assert shown == set(there)
     assert all(size < 150_000 for size in there.values()), there

@@ -38,5 +38,5 @@ def test_it_runs_and_resumes(
     assert "seed 12, circles moving: 7 runs" in said
     assert "seed 12, circles moving: 0 runs" in said
     rows = utility.ratios(tmp_path)
-    assert {row["method"] for row in rows} == {"tracking", *utility.PEERS}
+    assert {row["method"] for row in rows} == {"tracking", *(utility.LABELS.get(name, name) for name in utility.PEERS)}
     assert all(float(row["ratio"]) == 1 for row in rows if row["method"] == "phdstream")
