@@ -183,6 +183,10 @@ def test_few_nodes_are_kept_and_the_total_stays() -> None:
         release = stream.update(points(2000, seed))
         assert stream.nodes <= 40
     assert release.total == pytest.approx(12_000, rel=0.05)
+    empty = simulated(max_nodes=10)
+    for _ in range(10):
+        empty.update(points(30)[:1])
+        assert empty.nodes <= 10  # also where all hold nothing
 
 
 @pytest.mark.statistical

@@ -203,8 +203,10 @@ class TrackingStream(Stream):
         """Keep no more nodes than allowed: forget those that hold the fewest points (public)."""
         shares = self._shares
         if shares.node.size > self.max_nodes:
-            mass = masses(self._halves, shares, self._totals.value)
-            self._shares = shares.only(mass >= np.sort(mass)[-self.max_nodes])
+            lightest_last = np.argsort(-masses(self._halves, shares, self._totals.value), kind="stable")
+            kept = np.zeros(shares.node.size, dtype=bool)
+            kept[lightest_last[: self.max_nodes]] = True  # of equals the higher up
+            self._shares = shares.only(kept)
 
     @property
     def nodes(self) -> int:
