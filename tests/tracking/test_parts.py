@@ -119,6 +119,14 @@ def test_cuts_tile_the_line() -> None:
     np.testing.assert_array_equal(first[1:], past[:-1])
 
 
+def test_no_more_are_opened_than_allowed() -> None:
+    for limit in (1, 2, 5, 33):
+        nodes, empty = cut(LINE, Shares.none(), 1000.0, 10.0, at_most=limit)
+        assert nodes.size + empty.size <= limit
+        first, past = (np.sort(ends) for ends in LINE.code_range(nodes))
+        np.testing.assert_array_equal(first[1:], past[:-1])
+
+
 def test_masses_fall_from_the_root() -> None:
     shares = Shares(np.array([1, 2, 5]), np.array([0.6, -0.2, 0.9]), np.array([0.1, 0.1, 0.1]))
     np.testing.assert_allclose(masses(LINE, shares, 100.0), [100, 80, 48])

@@ -15,8 +15,13 @@ Cut = tuple[Ints, Ints]
 """Nodes that tile the domain: those to count, and those without measure, where nothing can be."""
 
 
-def cut(halves: Halves, shares: Shares, total: float, most: float, bits: int | None = None) -> Cut:
-    """Open every node that holds more than ``most`` points, down to prefixes of a length; return what is left."""
+def cut(
+    halves: Halves, shares: Shares, total: float, most: float, bits: int | None = None, at_most: int | None = None
+) -> Cut:
+    """Open every node that holds more than ``most`` points, down to prefixes of a length; return what is left.
+
+    As many as ``at_most``: a level that would make more is not opened.
+    """
     limit = halves.total_bits if bits is None else bits
 
     def opens(nodes: Ints, amounts: Floats, length: int) -> Bools:
@@ -24,7 +29,7 @@ def cut(halves: Halves, shares: Shares, total: float, most: float, bits: int | N
         return large if length < limit else np.zeros(nodes.size, dtype=bool)
 
     start = np.array([[total], [1.0]])
-    nodes, amounts = descend(halves, (shares, Shares.none()), np.array([ROOT]), start, opens)
+    nodes, amounts = descend(halves, (shares, Shares.none()), np.array([ROOT]), start, opens, at_most)
     return nodes[amounts[1] > 0], nodes[amounts[1] <= 0]
 
 
@@ -42,7 +47,14 @@ def parts_of(halves: Halves, shares: Shares, nodes: Ints) -> Floats:
 
 
 def cut_zones(
-    halves: Halves, shares: Shares, zones: Ints, seen: Floats, number: float, elsewhere: float, most: float
+    halves: Halves,
+    shares: Shares,
+    zones: Ints,
+    seen: Floats,
+    number: float,
+    elsewhere: float,
+    most: float,
+    at_most: int | None = None,
 ) -> Cut:
     """Open zones down to nodes that are each expected to hold at most ``most`` of a block's events.
 
@@ -57,7 +69,7 @@ def cut_zones(
         large: Bools = amounts[0] + amounts[1] > most
         return large
 
-    nodes, amounts = descend(halves, (shares, Shares.none(), Shares.none()), zones, held, opens)
+    nodes, amounts = descend(halves, (shares, Shares.none(), Shares.none()), zones, held, opens, at_most)
     return nodes[amounts[2] > 0], nodes[amounts[2] <= 0]
 
 

@@ -73,20 +73,25 @@ def descend(
     nodes: Ints,
     amounts: Floats,
     opens: Callable[[Ints, Floats, int], Bools],
+    limit: int | None = None,
 ) -> tuple[Ints, Floats]:
     """Open nodes from the top down while ``opens(nodes, amounts, bits)`` says so; return the unopened ones.
 
     ``amounts`` has a row for each of the ``shapes``, by which that amount divides between halves; the nodes to begin
-    with may be of any lengths, none inside another. The result is in order of length, then of node.
+    with may be of any lengths, none inside another. No more are opened once that would make more than ``limit``. The
+    result is in order of length, then of node.
     """
     order = np.argsort(nodes, kind="stable")
     waiting, brought = nodes[order], amounts[:, order]
     lengths = halves.bits(waiting)
     here, held = waiting[:0], brought[:, :0]
-    leaves, left = [], []
+    leaves, left, number = [], [], 0
     for bits in range(int(lengths[0]), halves.total_bits + 1):
         here, held = _merge(here, held, waiting[lengths == bits], brought[:, lengths == bits])
         opened = opens(here, held, bits) & (bits < halves.total_bits)
+        number += int((~opened).sum())
+        if limit is not None and number + 2 * int(opened.sum()) > limit:
+            opened = np.zeros(here.size, dtype=bool)
         leaves.append(here[~opened])
         left.append(held[:, ~opened])
         here, held = here[opened], held[:, opened]

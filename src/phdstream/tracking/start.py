@@ -28,7 +28,7 @@ _TUNING, _LAST_TUNING = Tuning(drift=1.0), Tuning(drift=1.0, dead_zone=0.22)
 
 
 def count_start(
-    halves: Halves, inserts: CodeCounts, deletes: CodeCounts, budget: Budget, noise: Noise
+    halves: Halves, inserts: CodeCounts, deletes: CodeCounts, budget: Budget, noise: Noise, most_nodes: int
 ) -> tuple[Shares, Layer]:
     """Return the shares, and the best estimate of the total as the layer of the root."""
 
@@ -40,7 +40,8 @@ def count_start(
     counts = count((np.array([ROOT]), np.zeros(0, np.int64)), for_total)
     shares, total = Shares.none(), max(float(counts.value[0]), 0.0)
     for stage, (epsilon, (_, fill)) in enumerate(zip(for_stages, _STAGES, strict=True), start=1):
-        counts = Measured.both(counts, count(cut(halves, shares, total, fill / epsilon), epsilon))
+        leaves = cut(halves, shares, total, fill / epsilon, at_most=most_nodes)
+        counts = Measured.both(counts, count(leaves, epsilon))
         layers = best_estimates(halves, counts)
         total = max(float(layers[0].value[0]), 0.0)
         tuning = _LAST_TUNING if stage == len(_STAGES) else _TUNING

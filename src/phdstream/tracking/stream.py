@@ -136,7 +136,7 @@ class TrackingStream(Stream):
     def _start(self, waiting: list[Events]) -> Estimate:
         """Count everything up to now, and open the first block."""
         inserts, deletes = (CodeCounts(self._halves, np.concatenate(codes)) for codes in zip(*waiting, strict=True))
-        self._shares, root = count_start(self._halves, inserts, deletes, self.budget, self.noise)
+        self._shares, root = count_start(self._halves, inserts, deletes, self.budget, self.noise, self.max_nodes)
         self._totals.settle([1.0] * len(waiting), max(float(root.value[0]), 0.0), float(root.variance[0]))
         self._forget()
         self._open_block()
@@ -145,7 +145,8 @@ class TrackingStream(Stream):
     def _open_block(self) -> None:
         """Choose the zones, and how much must happen before the next fine count, from what is public."""
         total, most = self._totals.value, _LEAF / self._for_leaves
-        self._patience = patience(total, cut(self._halves, self._shares, total, most)[0].size, most)
+        fine = cut(self._halves, self._shares, total, most, at_most=self.max_nodes)[0]
+        self._patience = patience(total, fine.size, most)
         zones, empty = cut(self._halves, self._shares, total, _ZONE / self._for_zones, _ZONE_BITS)
         expected = parts_of(self._halves, self._shares, zones)[0]
         variances = [float(noise_variance(scale_for(budget))) for budget in (self._for_total, self._for_zones)]
@@ -183,9 +184,8 @@ class TrackingStream(Stream):
 
     def _where_expected(self, tide: Tide) -> Cut:
         most = _LEAF / self._for_leaves
-        return cut_zones(
-            self._halves, self._shares, tide.zones, tide.zone_totals, tide.number[0], _ELSEWHERE[tide.sign], most
-        )
+        seen, number, elsewhere = tide.zone_totals, tide.number[0], _ELSEWHERE[tide.sign]
+        return cut_zones(self._halves, self._shares, tide.zones, seen, number, elsewhere, most, self.max_nodes)
 
     def _learn(self, tide: Tide, layers: list[Layer]) -> None:
         """Let the totals and the shares follow what was counted."""
