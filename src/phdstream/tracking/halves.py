@@ -31,7 +31,7 @@ class Halves:
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
         through = domain.bits_through
-        self._even = type(domain).children is Domain.children  # all children of the same measure
+        self.even = type(domain).children is Domain.children  # all children of the same measure
         self._level = np.searchsorted(through, np.arange(self.total_bits + 1), side="right") - 1
 
     @property
@@ -58,7 +58,7 @@ class Halves:
 
         The nodes are of one length, above the last, in order and all different. One without measure is halved evenly.
         """
-        if self._even:
+        if self.even:
             return np.full(nodes.size, 0.5)
         level = int(self._level[bits])
         above, below = (int(self.domain.bits_through[level + i]) for i in (0, 1))

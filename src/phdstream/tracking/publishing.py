@@ -37,6 +37,8 @@ def _cells(halves: Halves, shares: Shares, total: float) -> tuple[Ints, Floats]:
         opened: Bools = shares.knows(nodes) & (amounts[0] > _THIN)
         return opened if halves.is_level(bits) else np.ones(nodes.size, dtype=bool)
 
+    if halves.even:  # then every place has measure
+        return descend(halves, (shares,), np.array([ROOT]), np.array([[max(total, 0.0)]]), opens)
     start = np.array([[max(total, 0.0)], [1.0]])
     cells, amounts = descend(halves, (shares, Shares.none()), np.array([ROOT]), start, opens)
     real = amounts[1] > 0
@@ -90,11 +92,12 @@ def _with_points(halves: Halves, layers: list[_Layer], key: int) -> list[tuple[I
     parts = [_columns(levels[0], points, levels[0].in_family)]
     for level, (up, layer) in enumerate(pairwise(levels)):
         parent = np.searchsorted(up.node, layer.node >> halves.domain.level_bits[level])
-        parents, family = distinct(parent)
+        parents = np.flatnonzero(~up.leaf)
+        family: Ints = np.cumsum(np.diff(parent, prepend=parent[0]) > 0)
         mass = up.mass[parents][family]
-        share = np.where(mass > 0, layer.mass / np.where(mass > 0, mass, 1), 1 / np.bincount(family)[family])
-        points = divide_among_children(points[parents], family, share, up.node[parents], key)
         siblings = np.bincount(family)[family]
+        share = np.where(mass > 0, layer.mass / np.where(mass > 0, mass, 1), 1 / siblings)
+        points = divide_among_children(points[parents], family, share, up.node[parents], key)
         parts.append(_columns(layer, points, layer.in_family * siblings / np.maximum(siblings - 1, 1)))
     return parts
 
