@@ -107,6 +107,16 @@ class TestEveryDomain:
         assert release.estimate.leaf.sum() == release.leaves.size
         assert release.cells()["count"].to_numpy().sum() == pytest.approx(release.total)
 
+    def test_with_hardly_any_noise_the_cells_are_right(self, make: Callable[[], Domain]) -> None:
+        domain = make()
+        stream = phd.TrackingStream(domain, 200.0, phd.Event(), noise=phd.Simulation(seed=2))
+        points = domain.sample(np.array([ROOT]), np.array([800]), 1)
+        release = stream.update(points)
+        first, past = domain.code_range(release.leaves)
+        codes = np.sort(domain.encode(points)[0])
+        true = np.searchsorted(codes, past) - np.searchsorted(codes, first)
+        assert np.abs(release.cells()["count"].to_numpy() - true).sum() < 40
+
     def test_the_cells_tile_the_domain(self, make: Callable[[], Domain]) -> None:
         domain = make()
         stream = phd.TrackingStream(domain, 2.0, phd.Event(), noise=phd.Simulation(seed=2))

@@ -18,7 +18,7 @@ import numpy as np
 
 from phdstream.arrays import Floats, Ints
 from phdstream.tracking.halves import Halves
-from phdstream.tracking.measuring import Layer
+from phdstream.tracking.measuring import KNOWN_EMPTY, Layer
 from phdstream.tracking.shares import UNKNOWN, Shares
 
 __all__ = ["Tuning", "follow"]
@@ -86,7 +86,13 @@ def _update(
     if tuning.dead_zone:
         empty = 1 - np.abs(new_lean) < 2 * tuning.dead_zone * np.sqrt(new_doubt)
         new_lean = np.where(empty, np.sign(new_lean), new_lean)
-    return new_lean, new_doubt, difference
+    return _keep_out(below, new_lean), new_doubt, difference
+
+
+def _keep_out(below: Layer, lean: Floats) -> Floats:
+    """Return the leans with nothing in halves that have no measure."""
+    first, second = (below.variance[i::2] < KNOWN_EMPTY for i in (0, 1))
+    return np.where(second & ~first, 1.0, np.where(first & ~second, -1.0, lean))
 
 
 def _difference(below: Layer, change: Floats) -> tuple[Floats, Floats]:

@@ -12,12 +12,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from phdstream.arrays import Bools, Floats, Ints
+from phdstream.privacy import noise_variance, scale_for
 from phdstream.tracking.halves import Halves, distinct
 
-__all__ = ["Layer", "Measured", "best_estimates"]
+__all__ = ["KNOWN_EMPTY", "Layer", "Measured", "best_estimates", "count_variance"]
 
 _CERTAIN = 1e-9
 """The variance of what is known without counting: next to none."""
+KNOWN_EMPTY = 1e-4
+"""No estimate from counts has a variance below this (see `count_variance`), and no sum of uncounted nodes one above."""
+_LEAST_COUNTED = 1e-3
+
+
+def count_variance(epsilon: float) -> float:
+    """Return the variance of a noisy count, but at least a thousandth.
+
+    With ε far above 10 noise vanishes; the least value keeps counts apart from what is known without counting, also
+    where several counts of one node are combined.
+    """
+    return max(float(noise_variance(scale_for(epsilon))), _LEAST_COUNTED)
 
 
 @dataclass(frozen=True)

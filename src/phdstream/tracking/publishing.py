@@ -9,7 +9,7 @@ import numpy as np
 
 from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains import ROOT, divide_among_children, hash_uniform
-from phdstream.tracking.halves import Halves, distinct
+from phdstream.tracking.halves import Halves
 from phdstream.tracking.shares import Shares, descend
 from phdstream.tree import Estimate
 
@@ -23,26 +23,10 @@ _WIDEST = 1.0
 
 def publish(halves: Halves, shares: Shares, total: float, total_variance: float, key: int) -> Estimate:
     """Return the estimate: the known nodes that hold points, at the domain's own levels."""
-    cells, amounts = _cells(halves, shares, total)
-    layers = _upwards(halves, cells, amounts[0])
+    layers = _layers(halves, shares, max(total, 0.0))
     _downwards(halves, shares, layers, total_variance)
     parts = _with_points(halves, layers, key)
     return Estimate(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-
-
-def _cells(halves: Halves, shares: Shares, total: float) -> tuple[Ints, Floats]:
-    """Return the cells to publish, and their counts; places without measure are left out."""
-
-    def opens(nodes: Ints, amounts: Floats, bits: int) -> Bools:
-        opened: Bools = shares.knows(nodes) & (amounts[0] > _THIN)
-        return opened if halves.is_level(bits) else np.ones(nodes.size, dtype=bool)
-
-    if halves.even:  # then every place has measure
-        return descend(halves, (shares,), np.array([ROOT]), np.array([[max(total, 0.0)]]), opens)
-    start = np.array([[max(total, 0.0)], [1.0]])
-    cells, amounts = descend(halves, (shares, Shares.none()), np.array([ROOT]), start, opens)
-    real = amounts[1] > 0
-    return cells[real], amounts[:, real]
 
 
 @dataclass
@@ -56,21 +40,25 @@ class _Layer:
     in_family: Floats
 
 
-def _upwards(halves: Halves, cells: Ints, mass: Floats) -> list[_Layer]:
-    """Return all nodes above and at the cells, from the root down, with their masses."""
-    lengths = halves.bits(cells)
+def _layers(halves: Halves, shares: Shares, total: float) -> list[_Layer]:
+    """Return the nodes to publish, from the root down; places without measure are left out."""
     layers: list[_Layer] = []
-    above, carried = cells[:0], mass[:0]
-    for bits in range(int(lengths.max()), -1, -1):
-        own = lengths == bits
-        node, which = distinct(np.concatenate([above, cells[own]]))
-        amount = np.zeros(node.size)
-        np.add.at(amount, which, np.concatenate([carried, mass[own]]))
-        leaf = np.ones(node.size, dtype=bool)
-        leaf[which[: above.size]] = False
-        layers.append(_Layer(node, amount, leaf, np.zeros(node.size), np.zeros(node.size)))
-        above, carried = node >> 1, amount
-    return layers[::-1]
+
+    def opens(nodes: Ints, amounts: Floats, bits: int) -> Bools:
+        opened = np.full(nodes.size, bits < halves.total_bits)
+        if halves.is_level(bits):
+            opened &= shares.knows(nodes) & (amounts[0] > _THIN)
+        real = amounts[-1] > 0 if len(amounts) > 1 else np.ones(nodes.size, dtype=bool)
+        count = int(real.sum())
+        layers.append(_Layer(nodes[real], amounts[0, real], ~opened[real], np.zeros(count), np.zeros(count)))
+        return opened
+
+    shapes = (
+        (shares,) if halves.even else (shares, Shares.none())
+    )  # where every place has measure, it need not be known
+    start = np.array([[total], [1.0]])[: len(shapes)]
+    descend(halves, shapes, np.array([ROOT]), start, opens)
+    return layers
 
 
 def _downwards(halves: Halves, shares: Shares, layers: list[_Layer], total_variance: float) -> None:

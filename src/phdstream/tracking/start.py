@@ -10,11 +10,11 @@ import numpy as np
 
 from phdstream.arrays import Ints
 from phdstream.domains import ROOT
-from phdstream.privacy import Budget, Noise, noise_variance, scale_for
+from phdstream.privacy import Budget, Noise, scale_for
 from phdstream.tracking.choosing import Cut, cut
 from phdstream.tracking.filtering import Tuning, follow
 from phdstream.tracking.halves import Halves
-from phdstream.tracking.measuring import Layer, Measured, best_estimates
+from phdstream.tracking.measuring import Layer, Measured, best_estimates, count_variance
 from phdstream.tracking.shares import Shares
 from phdstream.tree import CodeCounts
 
@@ -51,5 +51,5 @@ def count_start(
 
 def measured(where: Cut, noisy: Ints, epsilon: float) -> Measured:
     """Return noisy counts with their variance, together with what is known without counting."""
-    variance = np.full(noisy.size, float(noise_variance(scale_for(epsilon))))
+    variance = np.full(noisy.size, count_variance(epsilon))
     return Measured.both(Measured(where[0], noisy.astype(np.float64), variance), Measured.empty(where[1]))

@@ -34,7 +34,7 @@ from phdstream.tracking.buffer import Buffer
 from phdstream.tracking.choosing import Cut, cut, cut_zones, parts_of, patience
 from phdstream.tracking.filtering import Tuning, follow
 from phdstream.tracking.halves import Halves
-from phdstream.tracking.measuring import Layer, Measured, best_estimates
+from phdstream.tracking.measuring import Layer, Measured, best_estimates, count_variance
 from phdstream.tracking.publishing import publish
 from phdstream.tracking.shares import Shares, masses
 from phdstream.tracking.start import count_start, measured
@@ -149,7 +149,7 @@ class TrackingStream(Stream):
         self._patience = patience(total, fine.size, most)
         zones, empty = cut(self._halves, self._shares, total, _ZONE / self._for_zones, _ZONE_BITS)
         expected = parts_of(self._halves, self._shares, zones)[0]
-        variances = [float(noise_variance(scale_for(budget))) for budget in (self._for_total, self._for_zones)]
+        variances = [count_variance(budget) for budget in (self._for_total, self._for_zones)]
         signs = (1, -1) if self.deletes else (1,)
         buffers = [(Buffer(self._halves), Buffer(self._halves)) for _ in signs]
         fixed = (zones, empty, expected, variances[0], variances[1])
