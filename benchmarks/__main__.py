@@ -14,7 +14,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Measure, print a table, write JSON."""
     parser = argparse.ArgumentParser(prog="benchmarks", description=__doc__)
     parser.add_argument("--method", default="PHDStream", help="the class of streams to measure")
-    parser.add_argument("--events", type=int, default=10**7, help="the largest tick to encode and count")
+    parser.add_argument("--events", type=int, default=10**8, help="the largest tick to encode and count")
     parser.add_argument("--nodes", type=int, default=10**6, help="the largest tree")
     parser.add_argument("--ticks", type=int, default=10_000, help="the length of the steady stream")
     parser.add_argument("--rows", type=int, default=0, help="also run on a Parquet file of so many rows")

@@ -71,7 +71,7 @@ class Changes:
 class Release:
     """A tick's public result: a partition of the domain into cells, with a count for each.
 
-    Made by `PHDStream.update`. ``facts`` states what was promised: unit, ε, method, version. While a stream is still
+    Made by `Stream.update`. ``facts`` states what was promised: unit, ε, method, version. While a stream is still
     collecting events for its start (``start_after``), ``held`` is True and nothing is known yet.
 
     >>> import phdstream as phd

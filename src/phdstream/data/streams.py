@@ -34,7 +34,7 @@ _OWN = 0x7468696E
 
 @dataclass(frozen=True)
 class StreamTick:
-    """What happens in one tick, as `PHDStream.update` takes it: points that appear and vanish, and whose they are."""
+    """What happens in one tick, as `Stream.update` takes it: points that appear and vanish, and whose they are."""
 
     inserts: Floats
     deletes: Floats
