@@ -11,6 +11,7 @@ import phdstream as phd
 from phdstream.tracking import buffer as buffer_module
 from phdstream.tracking.buffer import Buffer
 from phdstream.tracking.choosing import cut, cut_zones, parts_of
+from phdstream.tracking.emptiness import Emptiness
 from phdstream.tracking.filtering import Tuning, follow
 from phdstream.tracking.halves import Halves
 from phdstream.tracking.measuring import Measured, best_estimates
@@ -88,16 +89,22 @@ class TestFilter:
         assert abs(np.mean(errors)) < 0.02
         assert np.std(errors) == pytest.approx(np.sqrt(np.mean(doubts)), rel=0.25)
 
-    def test_the_dead_zone_empties_what_is_likely_noise(self) -> None:
-        shares = self.learn(Shares.none(), 100, 0.5, 4.0, 100.5, Tuning(1.0, dead_zone=1.0))
-        assert shares.lean[0] == 1
+    def test_where_halves_are_often_empty_what_is_likely_noise_is_emptied(self) -> None:
+        def lean(part: float) -> float:
+            tuning = Tuning(1.0, emptiness=Emptiness(part))
+            return float(self.learn(Shares.none(), 100, 1.5, 4.0, 101.5, tuning).lean[0])
+
+        assert lean(part=0.8) == 1
+        assert lean(part=0.02) < 1
 
     def test_leans_stay_leans(self) -> None:
         rng = np.random.default_rng(2)
         shares = Shares.none()
         for _ in range(200):
             first, second = rng.normal(0, 100, 2)
-            shares = self.learn(shares, first, second, 50.0, max(first + second, 0.0), Tuning(0.3, 0.2))
+            shares = self.learn(
+                shares, first, second, 50.0, max(first + second, 0.0), Tuning(0.3, emptiness=Emptiness(0.5))
+            )
             assert np.isfinite(shares.lean).all()
             assert (np.abs(shares.lean) <= 1).all()
             assert (shares.doubt >= 0).all()

@@ -37,6 +37,11 @@ class Domain(ABC):
     level_bits: tuple[int, ...]
 
     @property
+    def grid_axes(self) -> int:
+        """How many coordinates the bits of a code halve in turn; 0 if the tree is not a grid's."""
+        return 0
+
+    @property
     def depth(self) -> int:
         """The number of levels below the root."""
         return len(self.level_bits)

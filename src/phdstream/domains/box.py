@@ -60,6 +60,11 @@ class Box(Domain):
         self._halvings = [len(range(axis, self.total_bits, self.dimension)) for axis in range(self.dimension)]
         self._step = (self._high - self._low) / 2.0 ** np.array(self._halvings)
 
+    @property
+    def grid_axes(self) -> int:
+        """How many coordinates the bits of a code halve in turn: all."""
+        return self.dimension
+
     def encode(self, points: Floats) -> tuple[Ints, Bools]:
         """Return each point's code and whether it is in the box; NaN and infinity are not."""
         codes, inside = np.empty(points.shape[0], dtype=np.int64), np.empty(points.shape[0], dtype=bool)

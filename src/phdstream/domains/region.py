@@ -83,6 +83,11 @@ class Region(Domain):
         """The users' coordinate system, or None if none was named."""
         return self._projection.crs
 
+    @property
+    def grid_axes(self) -> int:
+        """How many coordinates the bits of a code halve in turn: both."""
+        return 2
+
     def encode(self, points: Floats) -> tuple[Ints, Bools]:
         """Return each point's code, and whether it lies in the polygons (their boundary included)."""
         mapped = self._projection.forward(points)

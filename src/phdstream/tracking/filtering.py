@@ -17,6 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from phdstream.arrays import Floats, Ints
+from phdstream.tracking.emptiness import Emptiness
 from phdstream.tracking.halves import Halves
 from phdstream.tracking.measuring import KNOWN_EMPTY, Layer
 from phdstream.tracking.shares import UNKNOWN, Shares
@@ -31,13 +32,13 @@ class Tuning:
     """How much a block may change the shares.
 
     ``drift`` is κ. ``kinship`` says how far points that come or go tell where the old ones are: with 1 a surprise
-    corrects the old lean too, with 0 it does not. With a ``dead_zone`` z, a half whose share is less than z standard
-    deviations is taken to be empty, so that noise does not leak into empty places.
+    corrects the old lean too, with 0 it does not. With ``emptiness``, a half that is likely empty is taken to be, so
+    that noise does not leak into empty places.
     """
 
     drift: float
-    dead_zone: float = 0.0
     kinship: float = 1.0
+    emptiness: Emptiness | None = None
 
 
 def follow(
@@ -83,9 +84,8 @@ def _update(
     new_lean = np.clip((lean * mass + gain * surprise) / safe, -1, 1)
     left = doubt * old**2 + 2 * common + spread - gain * (common + spread)
     new_doubt = np.clip(left / safe**2, 0, UNKNOWN)
-    if tuning.dead_zone:
-        empty = 1 - np.abs(new_lean) < 2 * tuning.dead_zone * np.sqrt(new_doubt)
-        new_lean = np.where(empty, np.sign(new_lean), new_lean)
+    if tuning.emptiness:
+        new_lean = tuning.emptiness.decide(new_lean, new_doubt)
     return _keep_out(below, new_lean), new_doubt, difference
 
 

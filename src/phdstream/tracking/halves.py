@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from phdstream.arrays import Floats, Ints
+from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains import ROOT, Domain
 
 __all__ = ["Halves", "distinct"]
@@ -29,7 +29,7 @@ class Halves:
     """
 
     def __init__(self, domain: Domain) -> None:
-        self.domain = domain
+        self.domain, self.axes = domain, domain.grid_axes
         through = domain.bits_through
         self.even = type(domain).children is Domain.children  # all children of the same measure
         self._level = np.searchsorted(through, np.arange(self.total_bits + 1), side="right") - 1
@@ -68,6 +68,23 @@ class Halves:
         first = mine & ((children >> (below - bits - 1)) & 1 == 0)
         whole, part = (np.bincount(at[chosen], share[chosen], nodes.size) for chosen in (mine, first))
         return np.where(whole > 0, part / np.where(whole > 0, whole, 1), 0.5)
+
+    def beside(self, nodes: Ints, bits: int) -> list[tuple[Ints, Bools]]:
+        """Return each node's neighbours before and after it along the coordinate halved next, and which there are.
+
+        The nodes are of one length, in a domain whose codes halve coordinates in turn. A coordinate's bits lie
+        ``axes`` apart; with the bits between them filled, a carry runs through.
+
+        >>> import phdstream as phd
+        >>> halves = Halves(phd.Box([(0, 1), (0, 1)]))
+        >>> [(node.tolist(), there.tolist()) for node, there in halves.beside(np.array([4, 5, 6, 7]), 2)]
+        [([6, 7, 4, 5], [False, False, True, True]), ([6, 7, 4, 5], [True, True, False, False])]
+        """
+        own = sum(np.int64(1) << i for i in range(self.axes - 1, bits, self.axes))
+        step = np.int64(1) << (self.axes - 1)
+        mine, others = nodes & own, nodes & ~own
+        before, after = (mine - step) & own, ((mine | ~own) + step) & own
+        return [(others | before, mine > 0), (others | after, mine < own)]
 
 
 def distinct(nodes: Ints) -> tuple[Ints, Ints]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +17,17 @@ from numpy.typing import NDArray
 from phdstream.arrays import Bools, Floats, Ints
 from phdstream.tracking.halves import Halves
 
-__all__ = ["UNKNOWN", "Shares", "descend", "masses"]
+__all__ = ["UNKNOWN", "Shape", "Shares", "descend", "masses"]
 
 UNKNOWN = 20.0
 """The doubt of a node about which nothing is known: far more than any lean can differ from another."""
+
+
+class Shape(Protocol):
+    """What says how nodes divide between their halves."""
+
+    def of(self, halves: Halves, nodes: Ints, bits: int) -> tuple[Floats, Floats]:
+        """Return the leans and doubts of nodes of one length, in order and all different."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +77,7 @@ class Shares:
 
 def descend(
     halves: Halves,
-    shapes: tuple[Shares, ...],
+    shapes: tuple[Shape, ...],
     nodes: Ints,
     amounts: Floats,
     opens: Callable[[Ints, Floats, int], Bools],
@@ -110,7 +118,7 @@ def _merge(nodes: Ints, amounts: Floats, more: Ints, brought: Floats) -> tuple[I
     return every[order], np.concatenate([amounts, brought], axis=1)[:, order]
 
 
-def _halve(halves: Halves, shapes: tuple[Shares, ...], nodes: Ints, amounts: Floats, bits: int) -> tuple[Ints, Floats]:
+def _halve(halves: Halves, shapes: tuple[Shape, ...], nodes: Ints, amounts: Floats, bits: int) -> tuple[Ints, Floats]:
     lean = np.stack([shape.of(halves, nodes, bits)[0] for shape in shapes])
     parts = np.stack([amounts * (1 + lean) / 2, amounts * (1 - lean) / 2], axis=2)
     return np.stack([2 * nodes, 2 * nodes + 1], axis=1).ravel(), parts.reshape(len(shapes), -1)

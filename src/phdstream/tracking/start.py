@@ -12,6 +12,7 @@ from phdstream.arrays import Ints
 from phdstream.domains import ROOT
 from phdstream.privacy import Budget, Noise, scale_for
 from phdstream.tracking.choosing import Cut, cut
+from phdstream.tracking.emptiness import Emptiness
 from phdstream.tracking.filtering import Tuning, follow
 from phdstream.tracking.halves import Halves
 from phdstream.tracking.measuring import Layer, Measured, best_estimates, count_variance
@@ -24,7 +25,7 @@ _TOTAL = 0.03
 """The part of the budget for the total; the stages share the rest."""
 _STAGES = ((0.1, 8.0), (0.2, 6.0), (0.3, 4.0), (0.4, 3.0))
 """Each stage's share, and how many times the scale of its noise a node must hold to be opened."""
-_TUNING, _LAST_TUNING = Tuning(drift=1.0), Tuning(drift=1.0, dead_zone=0.22)
+_DRIFT, _EMPTINESS = 1.0, 0.3
 
 
 def count_start(
@@ -39,14 +40,14 @@ def count_start(
     for_total, *for_stages = budget.divide_count([_TOTAL, *((1 - _TOTAL) * share for share, _ in _STAGES)])
     counts = count((np.array([ROOT]), np.zeros(0, np.int64)), for_total)
     shares, total = Shares.none(), max(float(counts.value[0]), 0.0)
-    for stage, (epsilon, (_, fill)) in enumerate(zip(for_stages, _STAGES, strict=True), start=1):
+    for epsilon, (_, fill) in zip(for_stages, _STAGES, strict=True):
         leaves = cut(halves, shares, total, fill / epsilon, at_most=most_nodes)
         counts = Measured.both(counts, count(leaves, epsilon))
         layers = best_estimates(halves, counts)
         total = max(float(layers[0].value[0]), 0.0)
-        tuning = _LAST_TUNING if stage == len(_STAGES) else _TUNING
-        shares = follow(halves, Shares.none(), layers, total, total, tuning)
-    return shares, layers[0]
+        shares = follow(halves, Shares.none(), layers, total, total, Tuning(_DRIFT))
+    tuning = Tuning(_DRIFT, emptiness=Emptiness.seen_in(halves, shares, total, _EMPTINESS))
+    return follow(halves, Shares.none(), layers, total, total, tuning), layers[0]
 
 
 def measured(where: Cut, noisy: Ints, epsilon: float) -> Measured:

@@ -20,6 +20,7 @@ kept until they are counted: private state, never published.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -32,11 +33,13 @@ from phdstream.streaming import Events, Stream
 from phdstream.tracking.block import Tide
 from phdstream.tracking.buffer import Buffer
 from phdstream.tracking.choosing import Cut, cut, cut_zones, parts_of, patience
+from phdstream.tracking.emptiness import Emptiness
 from phdstream.tracking.filtering import Tuning, follow
 from phdstream.tracking.halves import Halves
 from phdstream.tracking.measuring import Layer, Measured, best_estimates, count_variance
 from phdstream.tracking.publishing import publish
 from phdstream.tracking.shares import Shares, masses
+from phdstream.tracking.smoothing import view
 from phdstream.tracking.start import count_start, measured
 from phdstream.tracking.totals import Totals
 from phdstream.tree import CodeCounts, Estimate
@@ -46,7 +49,7 @@ __all__ = ["TrackingStream"]
 _SPENT_ON = (0.03, 0.09, 0.88)
 """The parts of an event's budget for tick totals, zones and leaves."""
 _LEAF, _ZONE, _ZONE_BITS, _BATCH = 3.0, 40.0, 7, 0.04
-_BETWEEN, _DRIFT, _DEAD_ZONE = Tuning(drift=0.1), 0.1, 0.2
+_BETWEEN, _DRIFT, _EMPTINESS = Tuning(drift=0.1), 0.1, 0.3
 _ELSEWHERE = {1: 0.08, -1: 0.02}
 """How much of what comes, or goes, is expected anywhere rather than where points are already."""
 _NO_SURPRISE, _HURRY, _LEAST_PATIENCE = 0.2, 5.0, 0.03
@@ -96,6 +99,7 @@ class TrackingStream(Stream):
         self._for_total, self._for_zones, self._for_leaves = self.budget.divide_count(_SPENT_ON)
         self._halves = Halves(domain)
         self._shares, self._totals = Shares.none(), Totals(window)
+        self._view, self._viewed_at = Shares.none(), 0.0
         self._tides: list[Tide] = []
         self._patience = self._surprise = 0.0
 
@@ -117,7 +121,8 @@ class TrackingStream(Stream):
         """Whether enough has happened to count the block finely: a function of noisy counts and the tick."""
         if self.window is not None and len(self._tides[0].by_tick) >= max(1, self.window // 2):
             return True  # before any of it expires
-        hurry = 1 + _HURRY * max(max(self._surprise, self._tides[0].surprise()) - _NO_SURPRISE, 0.0)
+        surprise = max(self._surprise, *(tide.surprise() for tide in self._tides))
+        hurry = 1 + _HURRY * max(surprise - _NO_SURPRISE, 0.0)
         enough = max(self._patience / hurry, _LEAST_PATIENCE) * self._totals.value
         return sum(tide.number[0] for tide in self._tides) >= enough
 
@@ -154,10 +159,16 @@ class TrackingStream(Stream):
         buffers = [(Buffer(self._halves), Buffer(self._halves)) for _ in signs]
         fixed = (zones, empty, expected, variances[0], variances[1])
         self._tides = [Tide(sign, *fixed, *pair) for sign, pair in zip(signs, buffers, strict=True)]
+        self._look(total)
+
+    def _look(self, total: float) -> None:
+        """Make the view of the shares that is published until the next block."""
+        self._viewed_at = total
+        self._view = view(self._halves, self._shares, total, self.max_nodes)
 
     def _between(self) -> Estimate:
         """Publish with the zones' changes, for now; nothing is kept of that."""
-        shares, total, variance = self._shares, self._totals.value, self._totals.variance
+        shares, total, variance = self._view, self._totals.value, self._totals.variance
         now = total
         for tide in self._tides:
             seen = tide.sign * max(tide.in_zones[0], 0.0)
@@ -192,12 +203,13 @@ class TrackingStream(Stream):
         change = tide.sign * max(tide.sign * float(layers[0].value[0]), 0.0)
         mine = tide.surprise(layers)
         self._surprise = mine if tide.sign > 0 else self._surprise
-        tuning = _tuning(max(mine, self._surprise), tide.sign)
+        seen = Emptiness.seen_in(self._halves, self._shares, self._totals.value)
+        tuning = _tuning(max(mine, self._surprise), tide.sign, seen)
         self._totals.settle(tide.by_tick, change, float(layers[0].variance[0]))
         self._shares = follow(self._halves, self._shares, layers, self._totals.value, change, tuning)
 
     def _published(self) -> Estimate:
-        return publish(self._halves, self._shares, self._totals.value, self._totals.variance, self._key)
+        return publish(self._halves, self._view, self._totals.value, self._totals.variance, self._key)
 
     def _forget(self) -> None:
         """Keep no more nodes than allowed: forget those that hold the fewest points (public)."""
@@ -246,6 +258,7 @@ class TrackingStream(Stream):
         shares = {"node": self._shares.node, "lean": self._shares.lean, "doubt": self._shares.doubt}
         arrays = nest("shares", shares) | {"totals": self._totals.to_array()}
         own: dict[str, Any] = {"patience": self._patience, "surprise": self._surprise, "tides": []}
+        own["viewed_at"] = self._viewed_at
         for i, tide in enumerate(self._tides):
             numbers, private = tide.to_state()
             own["tides"].append(numbers)
@@ -259,11 +272,12 @@ class TrackingStream(Stream):
             Tide.from_state(self._halves, numbers, unnest(f"tide{i}", arrays)) for i, numbers in enumerate(own["tides"])
         ]
         self._patience, self._surprise = own["patience"], own["surprise"]
+        self._look(own.get("viewed_at", self._totals.value))  # older states do not say
 
 
-def _tuning(surprise: float, sign: int) -> Tuning:
+def _tuning(surprise: float, sign: int, emptiness: Emptiness) -> Tuning:
     """Return how to learn from a block: the more it surprises, the less the past is trusted."""
     beyond = max(surprise - _NO_SURPRISE, 0.0)
     calm = max(0.0, 1 - 2 * beyond)
     drift = float(np.hypot(_DRIFT, 2 * beyond))
-    return Tuning(drift, _DEAD_ZONE * calm, kinship=1.0 if sign > 0 else calm)
+    return Tuning(drift, 1.0 if sign > 0 else calm, replace(emptiness, strength=_EMPTINESS * calm))

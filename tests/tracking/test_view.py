@@ -1,0 +1,151 @@
+"""What is published of the shares: emptiness, neighbours, smoothing; none of it changes what is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import shapely
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import phdstream as phd
+from phdstream.tracking.emptiness import Emptiness
+from phdstream.tracking.halves import Halves
+from phdstream.tracking.shares import Shares, descend
+from phdstream.tracking.smoothing import view
+
+PLANE = Halves(phd.Box([(0, 1), (0, 1)], depth=12))
+MANY = 10**6
+
+
+@settings(max_examples=60, deadline=None)
+@given(dimension=st.integers(1, 3), bits=st.integers(0, 9), seed=st.integers(0, 999))
+def test_neighbours_touch_along_the_coordinate_halved_next(dimension: int, bits: int, seed: int) -> None:
+    box = phd.Box([(0, 1)] * dimension, depth=12)
+    nodes = np.unique(np.random.default_rng(seed).integers(1 << bits, 2 << bits, 8))
+    axis, mine = bits % dimension, box.bounds(nodes)
+    others = [i for i in range(2 * dimension) if i % dimension != axis]
+    for side, (beside, there) in enumerate(Halves(box).beside(nodes, bits)):
+        edge, its = ((axis, dimension + axis), (dimension + axis, axis))[side]
+        np.testing.assert_array_equal(there, mine[:, edge] != side)
+        found = box.bounds(beside[there])
+        np.testing.assert_array_equal(found[:, its], mine[there, edge])
+        np.testing.assert_array_equal(found[:, others], mine[there][:, others])
+
+
+def leaf_counts(halves: Halves, shares: Shares, total: float, bits: int) -> np.ndarray:
+    nodes, held = descend(
+        halves, (shares,), np.array([1]), np.array([[total]]), lambda here, _, at: np.full(here.size, at < bits)
+    )
+    return held[0, np.argsort(nodes)]
+
+
+def measured_shares(counts: np.ndarray, noise: float, seed: int) -> Shares:
+    """Return the shares of a full tree whose leaves were counted with normal noise."""
+    noisy = np.maximum(counts + np.random.default_rng(seed).normal(0, noise, counts.size), 0.5)
+    parts, variance = [], np.full(counts.size, noise**2)
+    while noisy.size > 1:
+        first, second = noisy[::2], noisy[1::2]
+        mass, variance = first + second, variance[::2] + variance[1::2]
+        parts.append((np.arange(mass.size) + mass.size, (first - second) / mass, variance / mass**2))
+        noisy = mass
+    return Shares(*(np.concatenate(column[::-1]) for column in zip(*parts, strict=True)))
+
+
+def bump(bits: int, points: float) -> np.ndarray:
+    """Return a smooth hill's counts in the cells of one length."""
+    corners = PLANE.domain.bounds(np.arange(1 << bits) + (1 << bits))
+    x, y = (corners[:, 0] + corners[:, 2]) / 2, (corners[:, 1] + corners[:, 3]) / 2
+    hill = np.exp(-((x - 0.45) ** 2 + (y - 0.5) ** 2) / 0.05)
+    return points * hill / hill.sum()
+
+
+class TestSmoothing:
+    def test_a_smooth_density_is_found_through_noise(self) -> None:
+        true = bump(10, 20_000)
+        errors = []
+        for seed in range(3):
+            shares = measured_shares(true, 12.0, seed)
+            seen = view(PLANE, shares, 20_000, MANY)
+            errors.append([np.abs(leaf_counts(PLANE, s, 20_000, 10) - true).sum() for s in (shares, seen)])
+        plain, smooth = np.mean(errors, axis=0)
+        assert smooth < 0.75 * plain
+
+    def test_below_what_was_measured_the_slope_goes_on(self) -> None:
+        shares, true = measured_shares(bump(8, 50_000), 1e-3, 1), bump(10, 50_000)
+        plain, smooth = (
+            np.abs(leaf_counts(PLANE, s, 50_000, 10) - true).sum() for s in (shares, view(PLANE, shares, 50_000, MANY))
+        )
+        assert smooth < 0.4 * plain
+
+    def test_a_rugged_density_is_left_as_measured(self) -> None:
+        true = np.random.default_rng(4).lognormal(3, 1.5, 1 << 10)
+        shares = measured_shares(true, 0.5, 1)
+        total = float(true.sum())
+        plain, seen = (
+            np.abs(leaf_counts(PLANE, s, total, 10) - true).sum() for s in (shares, view(PLANE, shares, total, MANY))
+        )
+        assert seen < 1.1 * plain
+
+    def test_mass_is_only_moved(self) -> None:
+        shares = measured_shares(bump(10, 500), 5.0, 7)
+        seen = view(PLANE, shares, 500.0, MANY)
+        assert leaf_counts(PLANE, seen, 500.0, 12).sum() == pytest.approx(500)
+        assert (np.abs(seen.lean) <= 1).all()
+        assert (seen.doubt >= 0).all()
+
+    def test_with_little_room_nothing_is_added(self) -> None:
+        shares = measured_shares(bump(8, 5_000), 1.0, 7)
+        np.testing.assert_array_equal(view(PLANE, shares, 5_000, at_most=300).node, shares.node)
+
+    def test_a_tree_that_is_no_grid_is_not_smoothed(self) -> None:
+        halves = Halves(phd.Cube(10))
+        shares = measured_shares(bump(10, 20_000), 12.0, 1)
+        seen = view(halves, shares, 20_000, MANY)
+        open_ = np.abs(seen.lean) < 1
+        np.testing.assert_array_equal(seen.lean[open_], shares.lean[open_])
+
+    def test_nothing_is_moved_out_of_a_region(self) -> None:
+        region = phd.Region(shapely.Polygon([(0, 0), (1, 0), (0, 1)]), depth=12)
+        rng = np.random.default_rng(5)
+        points = rng.uniform(size=(4_000, 2))
+        stream = phd.TrackingStream(region, 2.0, phd.Event(), noise=phd.Simulation(3))
+        release = stream.update(points[points.sum(axis=1) < 1])
+        assert region.encode(release.sample())[1].all()
+
+
+class TestEmptiness:
+    def test_it_is_learnt_from_what_is_well_known(self) -> None:
+        lean = np.where(np.arange(100) < 70, 1.0, 0.1)
+        nodes = np.concatenate([np.arange(64) + 64, np.arange(36) + 128])
+        whole = Shares(
+            np.concatenate([np.arange(1, 64), nodes]), np.concatenate([np.zeros(63), lean]), np.full(163, 1e-4)
+        )
+        assert Emptiness.seen_in(PLANE, whole, 1000.0).part == pytest.approx(70 / 163, abs=0.15)
+        doubtful = Shares(whole.node, whole.lean, np.full(163, 1.0))
+        assert Emptiness.seen_in(PLANE, doubtful, 1000.0).part == 0.2
+
+    @given(part=st.floats(0.02, 0.95), lean=st.floats(-1, 1), doubt=st.floats(1e-6, 20))
+    def test_only_small_halves_are_emptied_and_never_the_larger(self, part: float, lean: float, doubt: float) -> None:
+        decided = Emptiness(part).decide(np.array([lean]), np.array([doubt]))[0]
+        assert decided in (lean, np.sign(lean))
+        if decided != lean:
+            assert (1 - abs(lean)) / 2 <= np.sqrt(doubt)
+
+    def test_the_sparser_the_more_is_emptied(self) -> None:
+        lean, doubt = np.linspace(0.5, 1, 50), np.full(50, 0.05)
+        emptied = [int((Emptiness(part).decide(lean, doubt) == 1).sum()) for part in (0.05, 0.3, 0.6, 0.9)]
+        assert emptied == sorted(emptied)
+        assert emptied[-1] > emptied[0]
+
+
+def test_the_view_is_the_same_after_a_restart() -> None:
+    rng = np.random.default_rng(1)
+    stream = phd.TrackingStream(phd.Box([(0, 1), (0, 1)]), 1.0, phd.Event(), window=10, noise=phd.Simulation(1))
+    for _ in range(8):
+        stream.update(rng.beta(2, 5, size=(800, 2)))
+    again = phd.TrackingStream.from_state(*stream.to_state())
+    events = rng.beta(2, 5, size=(20, 2))
+    first, second = (s.update(events).estimate for s in (stream, again))
+    for column in ("node", "count", "variance", "points"):
+        np.testing.assert_array_equal(getattr(first, column), getattr(second, column))
