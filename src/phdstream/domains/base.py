@@ -17,6 +17,7 @@ from phdstream.errors import InputError
 __all__ = ["Domain", "divide_among_children"]
 
 _SPREAD = 64
+_COUSINS = np.array([0.0, 0.5, 0.25, 0.75])
 
 
 class Domain(ABC):
@@ -202,12 +203,27 @@ def _halve(counts: Ints, shares: Floats, there: Bools | None, nodes: Ints, key: 
     for step, halves in enumerate(steps := _halves(shares)):
         total = halves[:, :, 0] + halves[:, :, 1]
         first_share = np.divide(halves[:, :, 0], total, out=np.full(total.shape, 0.5), where=total > 0)
-        first = np.minimum(np.floor(dealt * first_share + hash_uniform(key, part)), dealt).astype(np.int64)
+        first = np.minimum(np.floor(dealt * first_share + _offset(key, part)), dealt).astype(np.int64)
         dealt = _alternate(first, dealt - first)
         if step + 1 < len(steps):  # a part whose second half is padding stays itself
             halved = 2 * part if reals is None else np.where(reals[step][:, :, 1], 2 * part, part)
             part = _alternate(halved, 2 * part + 1)
     return dealt
+
+
+def _offset(key: int, part: Ints) -> Floats:
+    """Return a number in [0, 1) for each part, fixed for the key; those of four parts side by side are spread evenly.
+
+    Each is uniform over keys. Four cousins round at different places, so their roundings partly cancel, and
+    synthetic points lie more evenly than if each part were rounded for itself.
+
+    >>> four = _offset(1, np.array([4, 5, 6, 7]))
+    >>> np.diff(np.sort(four)).round(6).tolist()
+    [0.25, 0.25, 0.25]
+    """
+    offset: Floats = hash_uniform(key, part >> 2) + _COUSINS[part & 3]
+    offset -= offset >= 1
+    return offset
 
 
 def _alternate(first: Ints, second: Ints) -> Ints:

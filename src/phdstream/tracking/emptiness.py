@@ -16,7 +16,7 @@ import numpy as np
 
 from phdstream.arrays import Floats
 from phdstream.tracking.halves import Halves
-from phdstream.tracking.shares import Shares, masses
+from phdstream.tracking.shares import UNKNOWN, Shares, masses
 
 __all__ = ["Emptiness"]
 
@@ -48,6 +48,15 @@ class Emptiness:
             return cls(_UNTOLD, strength)
         part = float((_smaller(shares.lean[known]) < _NEARLY_EMPTY).mean())
         return cls(min(max(part, _LEAST), _MOST), strength)
+
+    @property
+    def new_doubt(self) -> float:
+        """The doubt of a lean about which nothing is known yet.
+
+        About 1 where leans are moderate. Where they are all or nothing it is larger, so that the first count decides
+        and is not drawn towards even halves, which would spill points into empty ones.
+        """
+        return min(1 / ((1 - self.part) * (1 - self.part)), UNKNOWN)
 
     def decide(self, lean: Floats, doubt: Floats) -> Floats:
         """Return the leans with halves that are likely empty taken to be."""

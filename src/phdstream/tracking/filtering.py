@@ -58,6 +58,8 @@ def follow(
     for bits, (layer, below) in enumerate(pairwise(layers)):
         here, new, nodes = here[layer.inner], new[layer.inner], layer.node[layer.inner]
         lean, doubt = shares.of(halves, nodes, bits)
+        if tuning.emptiness:
+            doubt = np.minimum(doubt, tuning.emptiness.new_doubt)
         doubt = np.where(here - new > 0, doubt, 0.0)  # nobody was here: there is no old lean to correct
         lean, doubt, difference = _update(lean, doubt, here, new, below, tuning)
         learnt.append((nodes, lean, doubt))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains import ROOT, divide_among_children, hash_uniform
 from phdstream.tracking.halves import Halves
-from phdstream.tracking.shares import Shares, descend
+from phdstream.tracking.shares import Shares
 from phdstream.tree import Estimate
 
 __all__ = ["publish"]
@@ -23,67 +25,78 @@ _WIDEST = 1.0
 
 def publish(halves: Halves, shares: Shares, total: float, total_variance: float, key: int) -> Estimate:
     """Return the estimate: the known nodes that hold points, at the domain's own levels."""
-    layers = _layers(halves, shares, max(total, 0.0))
-    _downwards(halves, shares, layers, total_variance)
-    parts = _with_points(halves, layers, key)
+    levels = _levels(halves, shares, max(total, 0.0), total_variance)
+    parts = _with_points(levels, key)
     return Estimate(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 @dataclass
 class _Layer:
-    """The published nodes of one length."""
+    """The nodes of one length, and of which node of the domain's level above each is a part."""
 
     node: Ints
     mass: Floats
-    leaf: Bools
     variance: Floats
     in_family: Floats
+    measure: Floats
+    above: Ints
+    leaf: Bools
 
 
-def _layers(halves: Halves, shares: Shares, total: float) -> list[_Layer]:
-    """Return the nodes to publish, from the root down; places without measure are left out."""
-    layers: list[_Layer] = []
+def _levels(halves: Halves, shares: Shares, total: float, total_variance: float) -> list[_Layer]:
+    """Return the nodes to publish, from the root down; places without measure are left out.
 
-    def opens(nodes: Ints, amounts: Floats, bits: int) -> Bools:
-        opened = np.full(nodes.size, bits < halves.total_bits)
-        if halves.is_level(bits):
-            opened &= shares.knows(nodes) & (amounts[0] > _THIN)
-        real = amounts[-1] > 0 if len(amounts) > 1 else np.ones(nodes.size, dtype=bool)
-        count = int(real.sum())
-        layers.append(_Layer(nodes[real], amounts[0, real], ~opened[real], np.zeros(count), np.zeros(count)))
-        return opened
-
-    shapes = (
-        (shares,) if halves.even else (shares, Shares.none())
-    )  # where every place has measure, it need not be known
-    start = np.array([[total], [1.0]])[: len(shapes)]
-    descend(halves, shapes, np.array([ROOT]), start, opens)
-    return layers
-
-
-def _downwards(halves: Halves, shares: Shares, layers: list[_Layer], total_variance: float) -> None:
-    """Fill in the variances: of each count, and of its part of what its parent in the domain holds."""
-    layers[0].variance[:] = layers[0].in_family[:] = total_variance
-    for bits, (up, layer) in enumerate(pairwise(layers)):
-        doubt = np.minimum(shares.of(halves, up.node, bits)[1], _WIDEST)
-        at = np.searchsorted(up.node, layer.node >> 1)
-        share = np.where(up.mass[at] > 0, layer.mass / np.where(up.mass[at] > 0, up.mass[at], 1), 0.5)
-        split = up.mass[at] ** 2 * doubt[at] / 4
-        layer.variance = share**2 * up.variance[at] + split
-        layer.in_family = split + (0.0 if halves.is_level(bits) else share**2 * up.in_family[at])
+    A count's variance is that of its share of its parent's count, plus that of its parent's; ``in_family`` is the
+    former alone, within what the parent in the domain holds.
+    """
+    mass, variance, measure = (np.full(1, value) for value in (total, total_variance, 1.0))
+    layer = _Layer(np.array([ROOT]), mass, variance, variance, measure, np.zeros(1, np.int64), np.zeros(1, dtype=bool))
+    levels: list[_Layer] = []
+    for bits in range(halves.total_bits + 1):
+        at, known = shares.find(layer.node)
+        level = halves.is_level(bits)
+        if level:
+            layer.leaf = ~known | (layer.mass <= _THIN) if bits < halves.total_bits else np.ones_like(known)
+            levels.append(layer)
+        if layer.leaf.all():
+            break
+        layer = _below(halves, shares, layer, (at, known), bits, level)
+    return levels
 
 
-def _with_points(halves: Halves, layers: list[_Layer], key: int) -> list[tuple[Ints | Floats | Bools, ...]]:
+def _below(halves: Halves, shares: Shares, layer: _Layer, found: tuple[Ints, Bools], bits: int, level: bool) -> _Layer:
+    """Return the halves of a layer's nodes that are not leaves."""
+    up = np.flatnonzero(~layer.leaf)
+    at, known = (column[up] for column in found)
+    prior = np.zeros(up.size) if halves.even else 2 * halves.first_share(layer.node[up], bits) - 1
+    lean = np.where(known, shares.lean[at], prior) if shares.node.size else prior
+    doubt = np.where(known, np.minimum(shares.doubt[at], _WIDEST), _WIDEST) if shares.node.size else np.ones(up.size)
+    share, part = (_pairs((1 + tilt) / 2, (1 - tilt) / 2) for tilt in (lean, prior))
+    node = _pairs(2 * layer.node[up], 2 * layer.node[up] + 1)
+    split = np.repeat(layer.mass[up] ** 2 * doubt / 4, 2)
+    variance = share**2 * np.repeat(layer.variance[up], 2) + split
+    in_family = split if level else share**2 * np.repeat(layer.in_family[up], 2) + split
+    mass, measure = share * np.repeat(layer.mass[up], 2), part * np.repeat(layer.measure[up], 2)
+    above = np.repeat(up if level else layer.above[up], 2)
+    leaf = np.zeros(node.size, dtype=bool)
+    below = _Layer(node, mass, variance, in_family, measure, above, leaf)
+    return below if halves.even else _Layer(*(column[measure > 0] for column in vars(below).values()))
+
+
+def _pairs(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    both = np.empty(2 * first.size, dtype=first.dtype)
+    both[::2], both[1::2] = first, second
+    return both
+
+
+def _with_points(levels: list[_Layer], key: int) -> list[tuple[Ints | Floats | Bools, ...]]:
     """Return the columns of the estimate, level by level of the domain."""
-    levels = [layer for bits, layer in enumerate(layers) if halves.is_level(bits)]
     points = np.floor(levels[0].mass + hash_uniform(key, np.zeros(1, np.int64))).astype(np.int64)
     parts = [_columns(levels[0], points, levels[0].in_family)]
-    for level, (up, layer) in enumerate(pairwise(levels)):
-        parent = np.searchsorted(up.node, layer.node >> halves.domain.level_bits[level])
-        parents = np.flatnonzero(~up.leaf)
-        family: Ints = np.cumsum(np.diff(parent, prepend=parent[0]) > 0)
-        mass = up.mass[parents][family]
-        siblings = np.bincount(family)[family]
+    for up, layer in pairwise(levels):
+        parents, family = np.flatnonzero(~up.leaf), (np.cumsum(~up.leaf) - 1)[layer.above]
+        mass = up.mass[layer.above]
+        siblings = np.bincount(family, minlength=parents.size)[family]
         share = np.where(mass > 0, layer.mass / np.where(mass > 0, mass, 1), 1 / siblings)
         points = divide_among_children(points[parents], family, share, up.node[parents], key)
         parts.append(_columns(layer, points, layer.in_family * siblings / np.maximum(siblings - 1, 1)))

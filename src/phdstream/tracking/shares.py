@@ -45,11 +45,11 @@ class Shares:
 
     def knows(self, nodes: Ints) -> Bools:
         """Return which nodes were measured."""
-        return self._find(nodes)[1]
+        return self.find(nodes)[1]
 
     def of(self, halves: Halves, nodes: Ints, bits: int) -> tuple[Floats, Floats]:
         """Return the leans and doubts of nodes of one length, in order and all different."""
-        at, known = self._find(nodes)
+        at, known = self.find(nodes)
         lean, doubt = np.empty(nodes.size), np.full(nodes.size, UNKNOWN)
         lean[known], doubt[known] = self.lean[at[known]], self.doubt[at[known]]
         if not known.all():
@@ -68,7 +68,8 @@ class Shares:
         """Return some of the shares."""
         return Shares(self.node[kept], self.lean[kept], self.doubt[kept])
 
-    def _find(self, nodes: Ints) -> tuple[Ints, Bools]:
+    def find(self, nodes: Ints) -> tuple[Ints, Bools]:
+        """Return where each node is among the measured ones, and whether it is."""
         if not self.node.size:
             return np.zeros(nodes.size, np.int64), np.zeros(nodes.size, dtype=bool)
         at = np.minimum(np.searchsorted(self.node, nodes), self.node.size - 1)
@@ -132,7 +133,7 @@ def masses(halves: Halves, shares: Shares, total: float) -> Floats:
     mass = np.zeros(shares.node.size)
 
     def note(nodes: Ints, amounts: Floats, bits: int) -> Bools:
-        at, known = shares._find(nodes)
+        at, known = shares.find(nodes)
         mass[at[known]] = amounts[0, known]
         return known
 

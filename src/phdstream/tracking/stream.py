@@ -46,12 +46,12 @@ from phdstream.tree import CodeCounts, Estimate
 
 __all__ = ["TrackingStream"]
 
-_SPENT_ON = (0.03, 0.09, 0.88)
+_SPENT_ON = (0.03, 0.06, 0.91)
 """The parts of an event's budget for tick totals, zones and leaves."""
-_LEAF, _ZONE, _ZONE_BITS, _BATCH = 3.0, 40.0, 7, 0.04
-_BETWEEN, _DRIFT, _EMPTINESS = Tuning(drift=0.1), 0.1, 0.3
-_ELSEWHERE = {1: 0.08, -1: 0.02}
-"""How much of what comes, or goes, is expected anywhere rather than where points are already."""
+_LEAF, _ZONE, _ZONE_BITS, _BATCH = 3.0, 40.0, 7, 0.08
+_BETWEEN, _DRIFT, _EMPTINESS = Tuning(drift=0.03), 0.05, 0.3
+_ELSEWHERE, _MORE_ELSEWHERE, _MOST_ELSEWHERE = {1: 0.07, -1: 0.02}, {1: 0.3, -1: 0.0}, 0.5
+"""How much of what comes, or goes, is expected anywhere rather than where points are; how much more under surprise."""
 _NO_SURPRISE, _HURRY, _LEAST_PATIENCE = 0.2, 5.0, 0.03
 """Below the first, differences are chance; beyond it, blocks are counted sooner and the filter trusts the past less."""
 
@@ -101,7 +101,7 @@ class TrackingStream(Stream):
         self._shares, self._totals = Shares.none(), Totals(window)
         self._view, self._viewed_at = Shares.none(), 0.0
         self._tides: list[Tide] = []
-        self._patience = self._surprise = 0.0
+        self._patience, self._surprises = 0.0, [0.0, 0.0]
 
     def _release_tick(self, waiting: list[Events]) -> Estimate:
         """Count the tick roughly; if the block is due, count it finely; publish."""
@@ -121,7 +121,7 @@ class TrackingStream(Stream):
         """Whether enough has happened to count the block finely: a function of noisy counts and the tick."""
         if self.window is not None and len(self._tides[0].by_tick) >= max(1, self.window // 2):
             return True  # before any of it expires
-        surprise = max(self._surprise, *(tide.surprise() for tide in self._tides))
+        surprise = max(*self._surprises, *(tide.surprise() for tide in self._tides))
         hurry = 1 + _HURRY * max(surprise - _NO_SURPRISE, 0.0)
         enough = max(self._patience / hurry, _LEAST_PATIENCE) * self._totals.value
         return sum(tide.number[0] for tide in self._tides) >= enough
@@ -195,16 +195,17 @@ class TrackingStream(Stream):
 
     def _where_expected(self, tide: Tide) -> Cut:
         most = _LEAF / self._for_leaves
-        seen, number, elsewhere = tide.zone_totals, tide.number[0], _ELSEWHERE[tide.sign]
+        beyond = max(self._surprises[tide.sign < 0] - _NO_SURPRISE, tide.surprise() - _NO_SURPRISE, 0.0)
+        elsewhere = min(_ELSEWHERE[tide.sign] + _MORE_ELSEWHERE[tide.sign] * beyond, _MOST_ELSEWHERE)
+        seen, number = tide.zone_totals, tide.number[0]
         return cut_zones(self._halves, self._shares, tide.zones, seen, number, elsewhere, most, self.max_nodes)
 
     def _learn(self, tide: Tide, layers: list[Layer]) -> None:
         """Let the totals and the shares follow what was counted."""
         change = tide.sign * max(tide.sign * float(layers[0].value[0]), 0.0)
-        mine = tide.surprise(layers)
-        self._surprise = mine if tide.sign > 0 else self._surprise
+        self._surprises[tide.sign < 0] = tide.surprise(layers)
         seen = Emptiness.seen_in(self._halves, self._shares, self._totals.value)
-        tuning = _tuning(max(mine, self._surprise), tide.sign, seen)
+        tuning = _tuning(max(self._surprises[: 1 if tide.sign > 0 else 2]), tide.sign, seen)
         self._totals.settle(tide.by_tick, change, float(layers[0].variance[0]))
         self._shares = follow(self._halves, self._shares, layers, self._totals.value, change, tuning)
 
@@ -257,7 +258,7 @@ class TrackingStream(Stream):
     def _own_state(self) -> tuple[dict[str, Any], Arrays]:
         shares = {"node": self._shares.node, "lean": self._shares.lean, "doubt": self._shares.doubt}
         arrays = nest("shares", shares) | {"totals": self._totals.to_array()}
-        own: dict[str, Any] = {"patience": self._patience, "surprise": self._surprise, "tides": []}
+        own: dict[str, Any] = {"patience": self._patience, "surprises": self._surprises, "tides": []}
         own["viewed_at"] = self._viewed_at
         for i, tide in enumerate(self._tides):
             numbers, private = tide.to_state()
@@ -271,7 +272,7 @@ class TrackingStream(Stream):
         self._tides = [
             Tide.from_state(self._halves, numbers, unnest(f"tide{i}", arrays)) for i, numbers in enumerate(own["tides"])
         ]
-        self._patience, self._surprise = own["patience"], own["surprise"]
+        self._patience, self._surprises = own["patience"], list(own["surprises"])
         self._look(own.get("viewed_at", self._totals.value))  # older states do not say
 
 
@@ -279,5 +280,5 @@ def _tuning(surprise: float, sign: int, emptiness: Emptiness) -> Tuning:
     """Return how to learn from a block: the more it surprises, the less the past is trusted."""
     beyond = max(surprise - _NO_SURPRISE, 0.0)
     calm = max(0.0, 1 - 2 * beyond)
-    drift = float(np.hypot(_DRIFT, 2 * beyond))
+    drift = float(np.hypot(_DRIFT, beyond))
     return Tuning(drift, 1.0 if sign > 0 else calm, replace(emptiness, strength=_EMPTINESS * calm))
