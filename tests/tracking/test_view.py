@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import phdstream as phd
+from phdstream.tracking import stream as stream_module
 from phdstream.tracking.emptiness import Emptiness
 from phdstream.tracking.halves import Halves
 from phdstream.tracking.shares import Shares, descend
@@ -137,6 +138,21 @@ class TestEmptiness:
         emptied = [int((Emptiness(part).decide(lean, doubt) == 1).sum()) for part in (0.05, 0.3, 0.6, 0.9)]
         assert emptied == sorted(emptied)
         assert emptied[-1] > emptied[0]
+
+
+def test_a_stream_divides_its_budget_for_ever_as_it_began(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events of the open block have spent on totals and zones: with another division they would spend more than ε."""
+    stream = phd.TrackingStream(phd.Box([(0, 1)]), 1.0, phd.Event(), noise=phd.Simulation(1))
+    stream.update([(0.5,)] * 50)
+    meta, arrays = stream.to_state()
+    monkeypatch.setattr(stream_module, "_SPENT_ON", (0.1, 0.2, 0.7))
+    assert phd.TrackingStream.from_state(meta, arrays)._for_leaves == stream._for_leaves
+
+    older = meta | {"own": {k: v for k, v in meta["own"].items() if k not in ("spent_on", "surprises", "viewed_at")}}
+    older["own"]["surprise"] = 0.0
+    again = phd.TrackingStream.from_state(older, arrays)
+    assert again._for_leaves == pytest.approx(0.88)
+    assert again.update([(0.5,)]).tick == 2
 
 
 def test_the_view_is_the_same_after_a_restart() -> None:

@@ -20,7 +20,7 @@ kept until they are counted: private state, never published.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -30,6 +30,7 @@ from phdstream.domains import ROOT, Domain, domain_from_dict
 from phdstream.privacy import Budget, Noise, Unit, noise_variance, scale_for, unit_from_dict
 from phdstream.state import Arrays, nest, unnest
 from phdstream.streaming import Events, Stream
+from phdstream.tracking.adapting import elsewhere, enough, tuning
 from phdstream.tracking.block import Tide
 from phdstream.tracking.buffer import Buffer
 from phdstream.tracking.choosing import Cut, cut, cut_zones, parts_of, patience
@@ -46,14 +47,10 @@ from phdstream.tree import CodeCounts, Estimate
 
 __all__ = ["TrackingStream"]
 
-_SPENT_ON = (0.03, 0.06, 0.91)
-"""The parts of an event's budget for tick totals, zones and leaves."""
+_SPENT_ON, _ONCE_SPENT_ON = (0.03, 0.06, 0.91), (0.03, 0.09, 0.88)
+"""The parts of an event's budget for tick totals, zones and leaves; and those of states that do not say theirs."""
 _LEAF, _ZONE, _ZONE_BITS, _BATCH = 3.0, 40.0, 7, 0.08
-_BETWEEN, _DRIFT, _EMPTINESS = Tuning(drift=0.03), 0.05, 0.3
-_ELSEWHERE, _MORE_ELSEWHERE, _MOST_ELSEWHERE = {1: 0.07, -1: 0.02}, {1: 0.3, -1: 0.0}, 0.5
-"""How much of what comes, or goes, is expected anywhere rather than where points are; how much more under surprise."""
-_NO_SURPRISE, _HURRY, _LEAST_PATIENCE = 0.2, 5.0, 0.03
-"""Below the first, differences are chance; beyond it, blocks are counted sooner and the filter trusts the past less."""
+_BETWEEN = Tuning(drift=0.03)
 
 
 class TrackingStream(Stream):
@@ -96,12 +93,17 @@ class TrackingStream(Stream):
             noise=noise,
         )  # fmt: skip
         self.budget = Budget.per_event(epsilon, unit, deletes=self.deletes)
-        self._for_total, self._for_zones, self._for_leaves = self.budget.divide_count(_SPENT_ON)
+        self._divide_budget(_SPENT_ON)
         self._halves = Halves(domain)
         self._shares, self._totals = Shares.none(), Totals(window)
         self._view, self._viewed_at = Shares.none(), 0.0
         self._tides: list[Tide] = []
         self._patience, self._surprises = 0.0, [0.0, 0.0]
+
+    def _divide_budget(self, parts: Sequence[float]) -> None:
+        """Fix what is spent on what, for the stream's whole life: events of the open block have spent some already."""
+        self._spent_on = list(parts)
+        self._for_total, self._for_zones, self._for_leaves = self.budget.divide_count(parts)
 
     def _release_tick(self, waiting: list[Events]) -> Estimate:
         """Count the tick roughly; if the block is due, count it finely; publish."""
@@ -122,9 +124,7 @@ class TrackingStream(Stream):
         if self.window is not None and len(self._tides[0].by_tick) >= max(1, self.window // 2):
             return True  # before any of it expires
         surprise = max(*self._surprises, *(tide.surprise() for tide in self._tides))
-        hurry = 1 + _HURRY * max(surprise - _NO_SURPRISE, 0.0)
-        enough = max(self._patience / hurry, _LEAST_PATIENCE) * self._totals.value
-        return sum(tide.number[0] for tide in self._tides) >= enough
+        return sum(tide.number[0] for tide in self._tides) >= enough(self._patience, surprise) * self._totals.value
 
     def _worth_counting(self, tide: Tide) -> float:
         """How many events make it worth counting the zones: more than the noise of doing so."""
@@ -195,19 +195,18 @@ class TrackingStream(Stream):
 
     def _where_expected(self, tide: Tide) -> Cut:
         most = _LEAF / self._for_leaves
-        beyond = max(self._surprises[tide.sign < 0] - _NO_SURPRISE, tide.surprise() - _NO_SURPRISE, 0.0)
-        elsewhere = min(_ELSEWHERE[tide.sign] + _MORE_ELSEWHERE[tide.sign] * beyond, _MOST_ELSEWHERE)
+        anywhere = elsewhere(tide.sign, max(self._surprises[tide.sign < 0], tide.surprise()))
         seen, number = tide.zone_totals, tide.number[0]
-        return cut_zones(self._halves, self._shares, tide.zones, seen, number, elsewhere, most, self.max_nodes)
+        return cut_zones(self._halves, self._shares, tide.zones, seen, number, anywhere, most, self.max_nodes)
 
     def _learn(self, tide: Tide, layers: list[Layer]) -> None:
         """Let the totals and the shares follow what was counted."""
         change = tide.sign * max(tide.sign * float(layers[0].value[0]), 0.0)
         self._surprises[tide.sign < 0] = tide.surprise(layers)
         seen = Emptiness.seen_in(self._halves, self._shares, self._totals.value)
-        tuning = _tuning(max(self._surprises[: 1 if tide.sign > 0 else 2]), tide.sign, seen)
+        trust = tuning(tide.sign, max(self._surprises[: 1 if tide.sign > 0 else 2]), seen)
         self._totals.settle(tide.by_tick, change, float(layers[0].variance[0]))
-        self._shares = follow(self._halves, self._shares, layers, self._totals.value, change, tuning)
+        self._shares = follow(self._halves, self._shares, layers, self._totals.value, change, trust)
 
     def _published(self) -> Estimate:
         return publish(self._halves, self._view, self._totals.value, self._totals.variance, self._key)
@@ -259,7 +258,7 @@ class TrackingStream(Stream):
         shares = {"node": self._shares.node, "lean": self._shares.lean, "doubt": self._shares.doubt}
         arrays = nest("shares", shares) | {"totals": self._totals.to_array()}
         own: dict[str, Any] = {"patience": self._patience, "surprises": self._surprises, "tides": []}
-        own["viewed_at"] = self._viewed_at
+        own |= {"viewed_at": self._viewed_at, "spent_on": self._spent_on}
         for i, tide in enumerate(self._tides):
             numbers, private = tide.to_state()
             own["tides"].append(numbers)
@@ -272,13 +271,6 @@ class TrackingStream(Stream):
         self._tides = [
             Tide.from_state(self._halves, numbers, unnest(f"tide{i}", arrays)) for i, numbers in enumerate(own["tides"])
         ]
-        self._patience, self._surprises = own["patience"], list(own["surprises"])
-        self._look(own.get("viewed_at", self._totals.value))  # older states do not say
-
-
-def _tuning(surprise: float, sign: int, emptiness: Emptiness) -> Tuning:
-    """Return how to learn from a block: the more it surprises, the less the past is trusted."""
-    beyond = max(surprise - _NO_SURPRISE, 0.0)
-    calm = max(0.0, 1 - 2 * beyond)
-    drift = float(np.hypot(_DRIFT, beyond))
-    return Tuning(drift, 1.0 if sign > 0 else calm, replace(emptiness, strength=_EMPTINESS * calm))
+        self._divide_budget(own.get("spent_on", _ONCE_SPENT_ON))
+        self._patience, self._surprises = own["patience"], list(own.get("surprises", [own.get("surprise"), 0.0]))
+        self._look(own.get("viewed_at", self._totals.value))  # states of earlier versions do not say
