@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 import phdstream as phd
 from phdstream.tracking import buffer as buffer_module
+from phdstream.tracking.adapting import elsewhere, enough, tuning
 from phdstream.tracking.buffer import Buffer
 from phdstream.tracking.choosing import cut, cut_zones, parts_of
 from phdstream.tracking.emptiness import Emptiness
-from phdstream.tracking.filtering import Tuning, follow
+from phdstream.tracking.filtering import Tuning, drift_seen, follow
 from phdstream.tracking.halves import Halves
-from phdstream.tracking.measuring import Measured, best_estimates
+from phdstream.tracking.measuring import Layer, Measured, best_estimates
 from phdstream.tracking.shares import Shares, masses
 
 LINE = Halves(phd.Box([(0, 1)], depth=6))
@@ -108,6 +109,46 @@ class TestFilter:
             assert np.isfinite(shares.lean).all()
             assert (np.abs(shares.lean) <= 1).all()
             assert (shares.doubt >= 0).all()
+
+
+class TestDrift:
+    """The drift that a block shows, seen through the noise of its counts."""
+
+    LEAVES = np.arange(64) + 64
+    OLD = 1000 * np.exp(-((np.arange(64) - 20) ** 2) / 200)
+
+    def seen(self, counts: np.ndarray, noise: float) -> list[float]:
+        known = follow(LINE, Shares.none(), self.layers(self.OLD, 0.1), self.OLD.sum(), self.OLD.sum(), Tuning(1.0))
+        rng = np.random.default_rng(1)
+        noisy = (rng.poisson(counts) + rng.normal(0, noise, 64) for _ in range(20))
+        return [drift_seen(LINE, known, self.layers(block, noise)) for block in noisy]
+
+    def layers(self, counts: np.ndarray, noise: float) -> list[Layer]:
+        return best_estimates(LINE, Measured(self.LEAVES, counts, np.full(64, noise**2)))
+
+    @pytest.mark.parametrize("noise", [1.0, 10.0, 100.0])
+    def test_more_of_the_same_shows_none(self, noise: float) -> None:
+        assert np.mean(self.seen(self.OLD / 5, noise)) < 0.05
+
+    @pytest.mark.parametrize("noise", [1.0, 10.0])
+    def test_points_elsewhere_show_it_also_through_noise(self, noise: float) -> None:
+        assert min(self.seen(self.OLD[::-1] / 5, noise)) > 0.2
+
+    def test_nothing_counted_shows_nothing(self) -> None:
+        assert drift_seen(LINE, Shares.none(), best_estimates(LINE, Measured(np.array([1]), *np.ones((2, 1))))) == 0
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_surprise_makes_blocks_shorter_and_looks_wider(sign: int) -> None:
+    surprises = [0.0, 0.2, 0.5, 1.0, 5.0]
+    lengths, widths = [enough(0.3, s) for s in surprises], [elsewhere(sign, s) for s in surprises]
+    trusts = [tuning(sign, s, Emptiness(0.5)) for s in surprises]
+    assert lengths[0] == lengths[1] == 0.3
+    assert lengths == sorted(lengths, reverse=True)
+    assert widths == sorted(widths)
+    assert widths[-1] <= 0.5
+    assert [trust.drift for trust in trusts] == sorted(trust.drift for trust in trusts)
+    assert trusts[-1].emptiness == Emptiness(0.5, strength=0.0)
 
 
 def test_cuts_tile_the_line() -> None:

@@ -22,7 +22,7 @@ from phdstream.tracking.halves import Halves
 from phdstream.tracking.measuring import KNOWN_EMPTY, Layer
 from phdstream.tracking.shares import UNKNOWN, Shares
 
-__all__ = ["Tuning", "follow"]
+__all__ = ["Tuning", "drift_seen", "follow"]
 
 _TINY = 1e-12
 
@@ -89,6 +89,35 @@ def _update(
     if tuning.emptiness:
         new_lean = tuning.emptiness.decide(new_lean, new_doubt)
     return _keep_out(below, new_lean), new_doubt, difference
+
+
+def drift_seen(halves: Halves, shares: Shares, layers: list[Layer]) -> float:
+    """Return the drift κ that a block shows, at all scales: 0 unless more than noise, chance and doubt explain.
+
+    The difference of two halves' changes deviates from what the node's lean predicts by a variance that noise, chance
+    (``|change|``) and doubt explain, plus ``κ²·change²``. So κ² is estimated from all nodes whose change stands out
+    from its noise, each weighted by what it tells, and taken one standard error lower.
+    """
+    parts = [_deviations(halves, shares, *pair, bits) for bits, pair in enumerate(pairwise(layers))]
+    if not parts:
+        return 0.0
+    deviation, explained, change = (np.concatenate(column) for column in zip(*parts, strict=True))
+    square = change**2
+    weight = square / np.maximum(explained + square / 4, _TINY) ** 2
+    weight = weight / max(float(weight @ square), _TINY)
+    drift = float(weight @ (deviation**2 - explained))
+    error = np.sqrt(2 * ((weight * (explained + max(drift, 0.0) * square)) ** 2).sum())
+    return float(np.sqrt(max(drift - error, 0.0)))
+
+
+def _deviations(halves: Halves, shares: Shares, layer: Layer, below: Layer, bits: int) -> tuple[Floats, Floats, Floats]:
+    """Return, for a layer's nodes, how far the halves' changes deviate, what of the square is explained, the change."""
+    (first, second), (noise, other) = ((column[0::2], column[1::2]) for column in (below.value, below.variance))
+    lean, doubt = shares.of(halves, layer.node[layer.inner], bits)
+    change = first + second
+    explained = (1 - lean) ** 2 * noise + (1 + lean) ** 2 * other + np.abs(change) + doubt * change**2
+    told = change**2 > 4 * (noise + other)
+    return (first - second - lean * change)[told], explained[told], change[told]
 
 
 def _keep_out(below: Layer, lean: Floats) -> Floats:

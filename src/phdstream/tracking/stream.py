@@ -35,7 +35,7 @@ from phdstream.tracking.block import Tide
 from phdstream.tracking.buffer import Buffer
 from phdstream.tracking.choosing import Cut, cut, cut_zones, parts_of, patience
 from phdstream.tracking.emptiness import Emptiness
-from phdstream.tracking.filtering import Tuning, follow
+from phdstream.tracking.filtering import Tuning, drift_seen, follow
 from phdstream.tracking.halves import Halves
 from phdstream.tracking.measuring import Layer, Measured, best_estimates, count_variance
 from phdstream.tracking.publishing import publish
@@ -50,7 +50,8 @@ __all__ = ["TrackingStream"]
 _SPENT_ON, _ONCE_SPENT_ON = (0.03, 0.06, 0.91), (0.03, 0.09, 0.88)
 """The parts of an event's budget for tick totals, zones and leaves; and those of states that do not say theirs."""
 _LEAF, _ZONE, _ZONE_BITS, _BATCH = 3.0, 40.0, 7, 0.08
-_BETWEEN = Tuning(drift=0.03)
+_BETWEEN, _AS_SURPRISE = Tuning(drift=0.03), 1.5
+"""How the shares follow the zones; how many times the drift seen in the cells is what zones would call surprise."""
 
 
 class TrackingStream(Stream):
@@ -202,7 +203,8 @@ class TrackingStream(Stream):
     def _learn(self, tide: Tide, layers: list[Layer]) -> None:
         """Let the totals and the shares follow what was counted."""
         change = tide.sign * max(tide.sign * float(layers[0].value[0]), 0.0)
-        self._surprises[tide.sign < 0] = tide.surprise(layers)
+        drift = drift_seen(self._halves, self._shares, layers)
+        self._surprises[tide.sign < 0] = max(tide.surprise(layers), _AS_SURPRISE * drift)
         seen = Emptiness.seen_in(self._halves, self._shares, self._totals.value)
         trust = tuning(tide.sign, max(self._surprises[: 1 if tide.sign > 0 else 2]), seen)
         self._totals.settle(tide.by_tick, change, float(layers[0].variance[0]))
