@@ -121,6 +121,14 @@ def test_points_are_dealt_as_by_halving_each_family(data, key, same_size):
     assert dealt.tolist() == [number for family in expected for number in family]
 
 
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.77])
+def test_dealing_has_no_bias_for_any_of_four_cousins(share):
+    nodes, counts, parent = np.arange(4, 8), np.array([1, 3, 1, 10]), np.repeat(np.arange(4), 2)
+    shares = np.tile([share, 1 - share], 4)
+    dealt = [divide_among_children(counts, parent, shares, nodes, key)[::2] for key in range(4000)]
+    np.testing.assert_allclose(np.mean(dealt, axis=0), share * counts, atol=0.04)
+
+
 @given(st.integers(0, 2**62), st.lists(st.integers(0, 2**62), min_size=1), st.integers(0, 2**40))
 def test_hashes_are_splitmix(key, nodes, salt):
     array = np.array(nodes)
