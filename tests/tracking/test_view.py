@@ -13,7 +13,7 @@ from phdstream.tracking import stream as stream_module
 from phdstream.tracking.emptiness import Emptiness
 from phdstream.tracking.halves import Halves
 from phdstream.tracking.shares import Shares, descend
-from phdstream.tracking.smoothing import view
+from phdstream.tracking.smoothing import view as smoothed_view
 
 PLANE = Halves(phd.Box([(0, 1), (0, 1)], depth=12))
 MANY = 10**6
@@ -32,6 +32,10 @@ def test_neighbours_touch_along_the_coordinate_halved_next(dimension: int, bits:
         found = box.bounds(beside[there])
         np.testing.assert_array_equal(found[:, its], mine[there, edge])
         np.testing.assert_array_equal(found[:, others], mine[there][:, others])
+
+
+def view(halves: Halves, shares: Shares, total: float, at_most: int) -> Shares:
+    return smoothed_view(halves, shares, total, Emptiness.seen_in(halves, shares, total), at_most)
 
 
 def leaf_counts(halves: Halves, shares: Shares, total: float, bits: int) -> np.ndarray:

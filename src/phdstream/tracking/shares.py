@@ -49,6 +49,8 @@ class Shares:
 
     def of(self, halves: Halves, nodes: Ints, bits: int) -> tuple[Floats, Floats]:
         """Return the leans and doubts of nodes of one length, in order and all different."""
+        if not self.node.size and halves.even:
+            return np.zeros(nodes.size), np.full(nodes.size, UNKNOWN)
         at, known = self.find(nodes)
         lean, doubt = np.empty(nodes.size), np.full(nodes.size, UNKNOWN)
         lean[known], doubt[known] = self.lean[at[known]], self.doubt[at[known]]

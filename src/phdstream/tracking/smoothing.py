@@ -29,9 +29,9 @@ _SOFTEN, _CAUTION = 0.1, 2.0
 """Well measured leans tell more of the ruggedness; it is taken to be this many standard errors above its estimate."""
 
 
-def view(halves: Halves, shares: Shares, total: float, at_most: int) -> Shares:
-    """Return the shares to publish; if they would be more than ``at_most``, as they are known."""
-    lean = Emptiness.seen_in(halves, shares, total).decide(shares.lean, shares.doubt)
+def view(halves: Halves, shares: Shares, total: float, emptiness: Emptiness, at_most: int) -> Shares:
+    """Return the shares to publish; if they would be more than ``at_most``, not smoothed."""
+    lean = emptiness.decide(shares.lean, shares.doubt)
     decided = Shares(shares.node, lean, shares.doubt)
     if not halves.axes or 2 ** (_FINER + 1) * shares.node.size > at_most:
         return decided

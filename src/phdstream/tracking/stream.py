@@ -164,8 +164,8 @@ class TrackingStream(Stream):
 
     def _look(self, total: float) -> None:
         """Make the view of the shares that is published until the next block."""
-        self._viewed_at = total
-        self._view = view(self._halves, self._shares, total, self.max_nodes)
+        self._viewed_at, self._emptiness = total, Emptiness.seen_in(self._halves, self._shares, total)
+        self._view = view(self._halves, self._shares, total, self._emptiness, self.max_nodes)
 
     def _between(self) -> Estimate:
         """Publish with the zones' changes, for now; nothing is kept of that."""
@@ -205,8 +205,7 @@ class TrackingStream(Stream):
         change = tide.sign * max(tide.sign * float(layers[0].value[0]), 0.0)
         drift = drift_seen(self._halves, self._shares, layers)
         self._surprises[tide.sign < 0] = max(tide.surprise(layers), _AS_SURPRISE * drift)
-        seen = Emptiness.seen_in(self._halves, self._shares, self._totals.value)
-        trust = tuning(tide.sign, max(self._surprises[: 1 if tide.sign > 0 else 2]), seen)
+        trust = tuning(tide.sign, max(self._surprises[: 1 if tide.sign > 0 else 2]), self._emptiness)
         self._totals.settle(tide.by_tick, change, float(layers[0].variance[0]))
         self._shares = follow(self._halves, self._shares, layers, self._totals.value, change, trust)
 
