@@ -159,6 +159,18 @@ def test_a_stream_divides_its_budget_for_ever_as_it_began(monkeypatch: pytest.Mo
     assert again.update([(0.5,)]).tick == 2
 
 
+def test_a_state_at_hand_does_not_change_with_the_stream() -> None:
+    rng = np.random.default_rng(2)
+    stream = phd.TrackingStream(phd.Box([(0, 1), (0, 1)]), 1.0, phd.Event(), noise=phd.Simulation(1))
+    stream.update(rng.uniform(size=(2_000, 2)) / 2)
+    own = stream.to_state()[0]["own"]
+    before = list(own["surprises"])
+    for _ in range(3):
+        stream.update(rng.uniform(size=(2_000, 2)) / 2 + 0.5)
+    assert max(stream.to_state()[0]["own"]["surprises"]) > 0
+    assert own["surprises"] == before
+
+
 def test_the_view_is_the_same_after_a_restart() -> None:
     rng = np.random.default_rng(1)
     stream = phd.TrackingStream(phd.Box([(0, 1), (0, 1)]), 1.0, phd.Event(), window=10, noise=phd.Simulation(1))

@@ -258,7 +258,7 @@ class TrackingStream(Stream):
     def _own_state(self) -> tuple[dict[str, Any], Arrays]:
         shares = {"node": self._shares.node, "lean": self._shares.lean, "doubt": self._shares.doubt}
         arrays = nest("shares", shares) | {"totals": self._totals.to_array()}
-        own: dict[str, Any] = {"patience": self._patience, "surprises": self._surprises, "tides": []}
+        own: dict[str, Any] = {"patience": self._patience, "surprises": list(self._surprises), "tides": []}
         own |= {"viewed_at": self._viewed_at, "spent_on": self._spent_on}
         for i, tide in enumerate(self._tides):
             numbers, private = tide.to_state()
