@@ -57,7 +57,9 @@ def _deal(count: int, shares: list[float], real: int, part: int, key: int) -> li
     half = len(shares) // 2
     a, b = _sum(shares[:half]), _sum(shares[half:])
     fraction = a / (a + b) if a + b > 0 else 0.5
-    offset = (hash_uniform(key, part >> 2) + (0.0, 0.5, 0.25, 0.75)[part & 3]) % 1
+    last = [part >> i & 1 for i in range(6)]
+    shift = (last[0] ^ last[2]) / 2 + (last[1] ^ last[3] ^ last[5]) / 4
+    offset = (hash_uniform(key, part >> 6 or -part) + shift) % 1
     first = min(int(np.floor(count * fraction + offset)), count)
     left = 2 * part if real > half else part
     return _deal(first, shares[:half], min(real, half), left, key) + _deal(

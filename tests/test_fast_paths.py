@@ -122,11 +122,29 @@ def test_points_are_dealt_as_by_halving_each_family(data, key, same_size):
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.77])
-def test_dealing_has_no_bias_for_any_of_four_cousins(share):
-    nodes, counts, parent = np.arange(4, 8), np.array([1, 3, 1, 10]), np.repeat(np.arange(4), 2)
+def test_dealing_has_no_bias_for_any_of_several_kin(share):
+    nodes, counts, parent = np.arange(64, 68), np.array([1, 3, 1, 10]), np.repeat(np.arange(4), 2)
     shares = np.tile([share, 1 - share], 4)
     dealt = [divide_among_children(counts, parent, shares, nodes, key)[::2] for key in range(4000)]
     np.testing.assert_allclose(np.mean(dealt, axis=0), share * counts, atol=0.04)
+
+
+@pytest.mark.parametrize("top", [1, 5, 64, 12345])
+def test_dealing_has_no_bias_over_several_levels(top):
+    """Offsets of a part and of those it lies in are independent: the expectation is the product of the shares."""
+    first_shares, count = (0.77, 0.3, 0.5), 2
+    dealt = np.zeros((4000, 8))
+    for key in range(4000):
+        nodes, counts = np.array([top]), np.array([count])
+        for share in first_shares:
+            parent = np.repeat(np.arange(nodes.size), 2)
+            counts = divide_among_children(counts, parent, np.tile([share, 1 - share], nodes.size), nodes, key)
+            nodes = np.stack([2 * nodes, 2 * nodes + 1], axis=1).ravel()
+        dealt[key] = counts
+    expected = count * np.array([1.0])
+    for share in first_shares:
+        expected = np.outer(expected, [share, 1 - share]).ravel()
+    np.testing.assert_allclose(dealt.mean(axis=0), expected, atol=0.04)
 
 
 @given(st.integers(0, 2**62), st.lists(st.integers(0, 2**62), min_size=1), st.integers(0, 2**40))

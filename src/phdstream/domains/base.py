@@ -17,7 +17,8 @@ from phdstream.errors import InputError
 __all__ = ["Domain", "divide_among_children"]
 
 _SPREAD = 64
-_COUSINS = np.array([0.0, 0.5, 0.25, 0.75])
+_KIN = 6
+"""Parts that are the same but for this many last bits share one random offset, each shifted by its own amount."""
 
 
 class Domain(ABC):
@@ -212,18 +213,37 @@ def _halve(counts: Ints, shares: Floats, there: Bools | None, nodes: Ints, key: 
 
 
 def _offset(key: int, part: Ints) -> Floats:
-    """Return a number in [0, 1) for each part, fixed for the key; those of four parts side by side are spread evenly.
+    """Return a number in [0, 1) for each part, fixed for the key; those of 64 parts side by side are spread evenly.
 
-    Each is uniform over keys. Four cousins round at different places, so their roundings partly cancel, and
-    synthetic points lie more evenly than if each part were rounded for itself.
+    Each is uniform over keys, and independent of those of the parts it lies in (which have other ancestors six levels
+    up, or are themselves among the first six levels), so dealing has no bias. Parts side by side round at different
+    places, so their roundings partly cancel, and synthetic points lie more evenly than if each were rounded for itself.
 
-    >>> four = _offset(1, np.array([4, 5, 6, 7]))
-    >>> np.diff(np.sort(four)).round(6).tolist()
+    >>> kin = _offset(1, np.arange(64, 128))
+    >>> np.diff(np.unique(kin.round(6))).round(6).tolist()
     [0.25, 0.25, 0.25]
     """
-    offset: Floats = hash_uniform(key, part >> 2) + _COUSINS[part & 3]
+    ancestor = part >> _KIN
+    offset: Floats = hash_uniform(key, np.where(ancestor > 0, ancestor, -part)) + _SHIFTS[part & (2**_KIN - 1)]
     offset -= offset >= 1
     return offset
+
+
+def _shifts() -> Floats:
+    """Return the shift of each of 64 parts of one ancestor, in quarters: chosen by trial among such rules of parity.
+
+    Halving the two coordinates of a plane in turn, the last bit and the third last are those of the coordinate that is
+    not halved next, the second, fourth and sixth last those of the one that is. A half for the parity of the former
+    puts the lone points of neighbouring cells on different sides; a quarter for that of the latter balances the rest.
+    On evenly filled squares a rectangle of 50 points is then off by 1.8 (standard deviation), with independent offsets
+    by 2.5, and with points of Sobol's sequence by 1.5.
+    """
+    bits = (np.arange(2**_KIN)[:, None] >> np.arange(_KIN)) & 1
+    shifts: Floats = (bits[:, [0, 2]].sum(axis=1) % 2) / 2 + (bits[:, [1, 3, 5]].sum(axis=1) % 2) / 4
+    return shifts
+
+
+_SHIFTS = _shifts()
 
 
 def _alternate(first: Ints, second: Ints) -> Ints:
