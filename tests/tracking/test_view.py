@@ -99,6 +99,15 @@ class TestSmoothing:
         assert (np.abs(seen.lean) <= 1).all()
         assert (seen.doubt >= 0).all()
 
+    def test_a_half_that_noise_emptied_is_filled_again_and_one_decided_to_be_empty_is_not(self) -> None:
+        shares = measured_shares(bump(10, 20_000), 12.0, 1)
+        middle = int(np.argmin(np.where(shares.node >= 512, np.abs(shares.lean), 9)))
+        clipped = Shares(shares.node, np.where(np.arange(shares.node.size) == middle, 1.0, shares.lean), shares.doubt)
+        for part, emptied in ((0.02, False), (0.95, True)):
+            seen = smoothed_view(PLANE, clipped, 20_000, Emptiness(part), MANY)
+            lean = float(seen.lean[np.searchsorted(seen.node, shares.node[middle])])
+            assert (lean > 0.999) == emptied
+
     def test_with_little_room_nothing_is_added(self) -> None:
         shares = measured_shares(bump(8, 5_000), 1.0, 7)
         np.testing.assert_array_equal(view(PLANE, shares, 5_000, at_most=300).node, shares.node)

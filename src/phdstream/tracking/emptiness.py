@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from phdstream.arrays import Floats
+from phdstream.arrays import Bools, Floats
 from phdstream.tracking.halves import Halves
 from phdstream.tracking.shares import UNKNOWN, Shares, masses
 
@@ -60,10 +60,15 @@ class Emptiness:
 
     def decide(self, lean: Floats, doubt: Floats) -> Floats:
         """Return the leans with halves that are likely empty taken to be."""
+        return np.where(self.likely(lean, doubt), np.sign(lean), lean)
+
+    def likely(self, lean: Floats, doubt: Floats) -> Bools:
+        """Return which nodes have a half that is likely empty."""
         deviation = np.sqrt(np.maximum(doubt, 1e-12)) / 2
         odds = self.part / (1 - self.part) / (2 * np.sqrt(2 * np.pi) * deviation)
         limit = np.minimum(self.strength * np.sqrt(2 * np.log(np.maximum(odds, 1.0))), _AT_MOST)
-        return np.where(_smaller(lean) < limit * deviation, np.sign(lean), lean)
+        small: Bools = _smaller(lean) < limit * deviation
+        return small
 
 
 def _smaller(lean: Floats) -> Floats:

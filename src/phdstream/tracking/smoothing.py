@@ -5,9 +5,10 @@ and after a cell, along the coordinate in which it is halved, are a and b and it
 three means gives the first half ``c + (a - b)/8``: a lean of ``(a - b)/8c``. How far leans of a level deviate from that
 beyond noise and chance is learnt from those that were measured (a variance k); a measured lean with doubt w
 is then moved towards the neighbours' by ``w/(w + k + 1/mass)``, nearly all the way where the density is smooth and
-counts are noisy, and not at all where it is rugged. Cells that were not divided are divided twice more in the same way,
-with doubt ``k + 1/mass``. This is done from the root down, so neighbours are already smooth, and only on
-domains whose codes halve coordinates in turn (boxes, regions). What is known is not changed: this is a view of it.
+counts are noisy, and not at all where it is rugged. A half that was decided to be empty stays so. Cells that
+were not divided are divided twice more in the same way, with doubt ``k + 1/mass``. This is done from the root down, so
+neighbours are already smooth, and only on domains whose codes halve coordinates in turn (boxes, regions). What is
+known is not changed: this is a view of it.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ _SOFTEN, _CAUTION = 0.1, 2.0
 
 def view(halves: Halves, shares: Shares, total: float, emptiness: Emptiness, at_most: int) -> Shares:
     """Return the shares to publish; if they would be more than ``at_most``, not smoothed."""
-    lean = emptiness.decide(shares.lean, shares.doubt)
-    decided = Shares(shares.node, lean, shares.doubt)
+    emptied = emptiness.likely(shares.lean, shares.doubt)
+    decided = Shares(shares.node, np.where(emptied, np.sign(shares.lean), shares.lean), shares.doubt)
     if not halves.axes or 2 ** (_FINER + 1) * shares.node.size > at_most:
         return decided
-    smoother = _Smoother(decided)
+    smoother = _Smoother(decided, emptied)
     descend(halves, (smoother, Shares.none()), np.array([ROOT]), np.array([[total], [1.0]]), smoother.opens)
     return smoother.result()
 
@@ -43,8 +44,8 @@ def view(halves: Halves, shares: Shares, total: float, emptiness: Emptiness, at_
 class _Smoother:
     """Walks down the tree level by level; gives each node that is opened its smoothed lean."""
 
-    def __init__(self, shares: Shares) -> None:
-        self._shares = shares
+    def __init__(self, shares: Shares, emptied: Bools) -> None:
+        self._shares, self._emptied = shares, emptied
         self._ended: tuple[Ints, Floats] = np.zeros(0, np.int64), np.zeros(0)
         self._here: Ints = np.zeros(0, np.int64)
         self._mass: Floats = np.zeros(0)
@@ -72,12 +73,12 @@ class _Smoother:
         mass, prior = self._mass[at], 2 * halves.first_share(nodes, bits) - 1
         prior = prior + (1 - prior**2) * self._slope(halves, nodes, at, bits)
         lean, doubt = self._shares.of(halves, nodes, bits)
-        measured = self._shares.knows(nodes)
+        found, measured = self._shares.find(nodes)
         chance = 1 / np.maximum(mass, _THIN)
         if measured.any():
             self._learn((lean - prior)[measured], (doubt + chance)[measured])
         spread = chance + self._ruggedness
-        gain = np.where(np.abs(lean) < 1, spread / (spread + doubt), 1.0)
+        gain = np.where(measured & self._emptied[found], 1.0, spread / (spread + doubt))
         lean = np.where(measured, prior + gain * (lean - prior), prior)
         doubt = np.where(measured, gain * doubt, np.minimum(spread, 1.0))
         self._parts.append((nodes, lean, doubt))
