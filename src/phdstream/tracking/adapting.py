@@ -15,7 +15,7 @@ from phdstream.tracking.filtering import Tuning
 
 __all__ = ["elsewhere", "enough", "tuning"]
 
-_NO_SURPRISE, _HURRY, _LEAST = 0.2, 5.0, 0.03
+_NO_SURPRISE, _HURRY, _LEAST = 0.2, 3.0, 0.04
 _ELSEWHERE, _MORE, _MOST = {1: 0.07, -1: 0.02}, {1: 0.3, -1: 0.0}, 0.5
 _DRIFT, _EMPTINESS = 0.05, 0.3
 
@@ -24,7 +24,7 @@ def enough(patience: float, surprise: float) -> float:
     """Return how much must have happened, relative to all points, for a block to be counted.
 
     >>> enough(0.3, surprise=0.1), round(enough(0.3, surprise=0.6), 3)
-    (0.3, 0.1)
+    (0.3, 0.136)
     """
     return max(patience / (1 + _HURRY * _beyond_chance(surprise)), _LEAST)
 

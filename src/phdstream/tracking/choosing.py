@@ -79,7 +79,7 @@ def patience(total: float, leaves: int, most: float) -> float:
     Little if the points fill many leaves well (their noise then matters little), more if leaves are sparse.
     """
     filled = max(total / most / leaves, 1e-9)
-    return float(np.clip(0.32 * filled**-0.4, 0.10, 0.40))
+    return float(np.clip(0.22 * filled**-0.4, 0.07, 0.28))
 
 
 def surprise(seen: Floats, variance: Floats, expected: Floats) -> float:
