@@ -7,7 +7,7 @@ import pytest
 
 import phdstream as phd
 from phdstream.evaluation import METHODS
-from phdstream.evaluation.variants import LongerTicks, PublishedScoreNotPrivate
+from phdstream.evaluation.variants import LongerTicks, PointsAsInPaper, PublishedScoreNotPrivate
 
 SQUARE = phd.Box([(0, 1), (0, 1)])
 
@@ -60,3 +60,24 @@ def test_longer_ticks_release_every_so_often_and_lose_nothing() -> None:
     sizes = [int(slow.update(crowd(100, seed), none).points.sum()) for seed in range(7)]
     assert sizes == pytest.approx([100, 100, 100, 400, 400, 400, 700], abs=10)
     assert inner.tick == 3
+
+
+class TestPointsAsInPaper:
+    def test_a_cell_gets_its_count_rounded_up_and_none_if_it_is_negative(self) -> None:
+        ours, papers = (phd.PHDStream(SQUARE, 0.2, phd.Event(), noise=phd.Simulation(4)) for _ in range(2))
+        paper = PointsAsInPaper(papers)
+        for seed in range(4):
+            mine, release = ours.update(crowd(300, seed)), paper.update(crowd(300, seed))
+        counts = dict(zip(mine.estimate.node.tolist(), mine.estimate.unbiased.tolist(), strict=True))
+        assert min(counts[node] for node in mine.leaves.tolist()) < 0
+        assert release.points.tolist() == [max(int(np.ceil(counts[node])), 0) for node in release.leaves.tolist()]
+
+    @pytest.mark.parametrize("domain", [SQUARE, phd.Box([(0, 1), (0, 1)], fanout=4), phd.Cube(3)])
+    def test_the_points_lie_in_their_cells(self, domain: phd.Domain) -> None:
+        rng = np.random.default_rng(1)
+        data = rng.integers(0, 2, (500, 3)) if isinstance(domain, phd.Cube) else rng.random((500, 2)) ** 2
+        release = PointsAsInPaper(phd.PHDStream(domain, 2.0, phd.Event(), noise=phd.Simulation(2))).update(data)
+        codes = np.sort(domain.encode(release.sample())[0])
+        first, end = domain.code_range(release.leaves)
+        assert (np.searchsorted(codes, end) - np.searchsorted(codes, first)).tolist() == release.points.tolist()
+        assert (release.sample() == release.sample()).all()

@@ -16,7 +16,7 @@ from phdstream.baselines import (
 from phdstream.counting import Block, CounterChoice
 from phdstream.domains import Domain
 from phdstream.errors import ConfigError, did_you_mean
-from phdstream.evaluation.variants import LongerTicks, PublishedScoreNotPrivate, WithoutDeletes
+from phdstream.evaluation.variants import LongerTicks, PointsAsInPaper, PublishedScoreNotPrivate, WithoutDeletes
 from phdstream.privacy import Event, Noise, Record
 from phdstream.stream import PHDStream
 from phdstream.tracking import TrackingStream
@@ -65,6 +65,10 @@ METHODS: dict[str, Contender] = {
         memoryless=True,
     ),
     "phdstream": Contender("PHDStream", _stream("simple")),
+    "phdstream-as-in-paper": Contender(
+        "PHDStream, points as in the paper",
+        lambda domain, epsilon, noise: PointsAsInPaper(PHDStream(domain, epsilon, Event(), noise=noise)),
+    ),
     "phdstream-block": Contender("PHDStream, Block 8 counter", _stream("block")),
     "phdstream-block-2": _block(2),
     "phdstream-block-4": _block(4),
