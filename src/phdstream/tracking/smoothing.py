@@ -50,6 +50,8 @@ class _Smoother:
         self._here: Ints = np.zeros(0, np.int64)
         self._mass: Floats = np.zeros(0)
         self._measure: Floats = np.zeros(0)
+        self._found: Ints = np.zeros(0, np.int64)
+        self._measured: Bools = np.zeros(0, dtype=bool)
         self._ruggedness = 1.0
         self._parts: list[tuple[Ints, Floats, Floats]] = []
 
@@ -63,8 +65,9 @@ class _Smoother:
     def opens(self, nodes: Ints, amounts: Floats, bits: int) -> Bools:
         """Say which nodes to halve, and remember the level."""
         self._here, (self._mass, self._measure) = nodes, amounts
-        measured, near = self._shares.knows(nodes), self._shares.knows(nodes >> _FINER)
-        opened: Bools = (measured & (self._mass > _THIN)) | (near & (self._mass > _WORTH_DIVIDING))
+        self._found, self._measured = self._shares.find(nodes)
+        near = self._shares.knows(nodes >> _FINER)
+        opened: Bools = (self._measured & (self._mass > _THIN)) | (near & (self._mass > _WORTH_DIVIDING))
         return opened
 
     def of(self, halves: Halves, nodes: Ints, bits: int) -> tuple[Floats, Floats]:
@@ -72,8 +75,8 @@ class _Smoother:
         at = np.searchsorted(self._here, nodes)
         mass, prior = self._mass[at], 2 * halves.first_share(nodes, bits) - 1
         prior = prior + (1 - prior**2) * self._slope(halves, nodes, at, bits)
-        lean, doubt = self._shares.of(halves, nodes, bits)
-        found, measured = self._shares.find(nodes)
+        found, measured = self._found[at], self._measured[at]
+        lean, doubt = self._shares.lean[found], self._shares.doubt[found]  # where measured
         chance = 1 / np.maximum(mass, _THIN)
         if measured.any():
             self._learn((lean - prior)[measured], (doubt + chance)[measured])
