@@ -35,8 +35,9 @@ def test_it_runs_and_resumes(
     utility.run(tmp_path, tmp_path, seeds=2, workers=1)
     utility.run(tmp_path, tmp_path, seeds=2, workers=1)
     said = capsys.readouterr().out
-    assert "seed 12, circles moving: 7 runs" in said
+    assert "seed 12, circles moving: 8 runs" in said
     assert "seed 12, circles moving: 0 runs" in said
     rows = utility.ratios(tmp_path)
     assert {row["method"] for row in rows} == {"tracking", *(utility.LABELS.get(name, name) for name in utility.PEERS)}
     assert all(float(row["ratio"]) == 1 for row in rows if row["method"] == "phdstream")
+    assert all(float(row["paper_ratio"]) == 1 for row in rows if row["method"] == utility.LABELS[utility.PAPER])
