@@ -4,7 +4,7 @@
     python benchmarks/utility.py collect RESULTS      # docs/results/utility.csv and docs/figures/utility.png
     python benchmarks/utility.py write                # docs/utility.md anew, from its template and the CSV
 
-`run` takes an hour on two cores, and goes on where it was stopped; it finishes one seed on all
+`run` takes 70 minutes on two cores, and goes on where it was stopped; it finishes one seed on all
 streams before the next. Errors are the paper's, on synthetic points. Seeds 11 and up took no part in choosing the
 method's constants.
 """

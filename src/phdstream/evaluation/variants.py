@@ -78,7 +78,7 @@ class PublishedScoreNotPrivate:
 
 
 class PointsAsInPaper:
-    """A method whose cells get ⌈G⌉ points, or none if G is negative, at random in the cell: the paper's step 3.
+    """A method whose cells get ⌈G⌉ points, or none if G is negative, at random in the cell, as in the paper.
 
     G is the sum of all that was released. `PHDStream` publishes a projection of G instead, which adds up and favours no
     side, and spreads a cell's points evenly. Both are computed from the same noisy counts.
