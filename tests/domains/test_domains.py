@@ -315,9 +315,9 @@ def test_samples_of_cells_only_a_few_floats_wide_stay_inside():
 
 @every_domain
 def test_another_key_gives_other_points(domain):
-    """On a tree of eight leaves there are few ways to deal 30 points, so two keys may agree, but not ten."""
-    samples = [as_rows(domain.sample(np.array([ROOT]), np.array([30]), key)) for key in range(10)]
-    assert any(sample != samples[0] for sample in samples)
+    """All ten differ; only on a tree of eight leaves, where there are few ways to deal 30 points, some may agree."""
+    samples = {tuple(as_rows(domain.sample(np.array([ROOT]), np.array([30]), key))) for key in range(10)}
+    assert len(samples) == 10 or (domain.total_bits == 3 and domain.dimension == 3 and len(samples) > 2)
 
 
 @every_domain

@@ -219,7 +219,7 @@ def test_ctrl_c_leaves_finished_cells(tmp_path: Path) -> None:
     while not list(tmp_path.glob("cells/*.parquet")) and time.monotonic() < until:
         time.sleep(0.05)
     os.kill(process.pid, signal.SIGINT)
-    error = process.communicate(timeout=60)[1]
+    error = process.communicate(timeout=20)[1]
     assert process.returncode == 130
     assert "Run the same command again" in error
     assert "Traceback" not in error
