@@ -17,7 +17,7 @@ __all__ = ["elsewhere", "enough", "tuning"]
 
 _NO_SURPRISE, _HURRY, _LEAST = 0.2, 3.0, 0.04
 _ELSEWHERE, _MORE, _MOST = {1: 0.07, -1: 0.02}, {1: 0.3, -1: 0.0}, 0.5
-_DRIFT, _EMPTINESS = 0.05, 0.3
+_DRIFT, _EMPTINESS = 0.05, 0.2
 
 
 def enough(patience: float, surprise: float) -> float:

@@ -73,13 +73,14 @@ def cut_zones(
     return nodes[amounts[2] > 0], nodes[amounts[2] <= 0]
 
 
-def patience(total: float, leaves: int, most: float) -> float:
-    """Return how much must happen, relative to all points, before a block is counted finely.
+def patience(total: float, epsilon: float) -> float:
+    """Return how much must happen, relative to all points, before a block is counted finely with budget ``epsilon``.
 
-    Little if the points fill many leaves well (their noise then matters little), more if leaves are sparse.
+    The longer a block, the older what is known of it; the shorter, the more often the noise of a count is added and
+    the larger its cells. With many points or a large budget noise matters less: the balance moves as
+    ``(total · epsilon²)^(-1/4)``. The factor was chosen by trial.
     """
-    filled = max(total / most / leaves, 1e-9)
-    return float(np.clip(0.22 * filled**-0.4, 0.07, 0.28))
+    return float(np.clip(3.9 * (max(total, 1.0) * epsilon**2) ** -0.25, 0.04, 0.6))
 
 
 def surprise(seen: Floats, variance: Floats, expected: Floats) -> float:

@@ -18,7 +18,7 @@ from phdstream.arrays import Bools, Floats
 from phdstream.tracking.halves import Halves
 from phdstream.tracking.shares import UNKNOWN, Shares, masses
 
-__all__ = ["Emptiness"]
+__all__ = ["Emptiness", "least_and_most", "limit"]
 
 _WELL_KNOWN, _NEARLY_EMPTY, _ENOUGH = 0.06, 0.05, 20
 """The standard deviation of a share that is well known, the share that is next to nothing, how many nodes tell."""
@@ -47,7 +47,7 @@ class Emptiness:
         if known.sum() < _ENOUGH:
             return cls(_UNTOLD, strength)
         part = float((_smaller(shares.lean[known]) < _NEARLY_EMPTY).mean())
-        return cls(min(max(part, _LEAST), _MOST), strength)
+        return cls(least_and_most(part), strength)
 
     @property
     def new_doubt(self) -> float:
@@ -65,10 +65,23 @@ class Emptiness:
     def likely(self, lean: Floats, doubt: Floats) -> Bools:
         """Return which nodes have a half that is likely empty."""
         deviation = np.sqrt(np.maximum(doubt, 1e-12)) / 2
-        odds = self.part / (1 - self.part) / (2 * np.sqrt(2 * np.pi) * deviation)
-        limit = np.minimum(self.strength * np.sqrt(2 * np.log(np.maximum(odds, 1.0))), _AT_MOST)
-        small: Bools = _smaller(lean) < limit * deviation
+        small: Bools = _smaller(lean) < limit(self.part, 1 / (2 * deviation), self.strength) * deviation
         return small
+
+
+def limit(part: float, width: Floats, strength: float = 1.0) -> Floats:
+    """Return up to how many standard deviations a half is likely empty.
+
+    ``part`` of halves are; what the others hold is even between 0 and ``width`` standard deviations.
+    """
+    odds = part / (1 - part) * width / np.sqrt(2 * np.pi)
+    most: Floats = np.minimum(strength * np.sqrt(2 * np.log(np.maximum(odds, 1.0))), _AT_MOST)
+    return most
+
+
+def least_and_most(part: float) -> float:
+    """Return a part that is neither 0 nor 1: few halves tell only so much."""
+    return min(max(part, _LEAST), _MOST)
 
 
 def _smaller(lean: Floats) -> Floats:

@@ -3,10 +3,15 @@
 A node held ``old`` points and now holds ``mass = old + change``; ``change`` is the net number that came in this block,
 as known so far. Its halves' part of the change was measured, with variances. What is sought is the new lean of
 the node. The model: the points that come (or go) lean as those that are there, up to a random deviation of variance
-``|change| + κ²·change²`` (chance, and drift κ). So the difference of the halves' changes is predicted as
-``lean · change``, its measurement corrects both the prediction and, where the old lean was doubtful, the old
-lean too. With L the difference of the halves' masses this is the Kalman filter for L with the observation
+``r·|change| + (r·κ·change)²`` (chance, and drift κ), with ``r = 1 - lean²``: the more uneven the halves, the less the
+difference can vary, as for a coin that nearly always shows one side. So the difference of the halves' changes is
+predicted as ``lean · change``, its measurement corrects both the prediction and, where the old lean was doubtful, the
+old lean too. With L the difference of the halves' masses this is the Kalman filter for L with the observation
 ``y = (difference of the changes) + noise``.
+
+In the thin half of an uneven node noise thus changes little. Points that suddenly come there would change as little,
+so r is never less than `_ROOM`, and a measurement more than √`_FAR` standard deviations from its prediction
+is taken to show that the variance was larger by as much.
 """
 
 from __future__ import annotations
@@ -25,6 +30,7 @@ from phdstream.tracking.shares import UNKNOWN, Shares
 __all__ = ["Tuning", "drift_seen", "follow"]
 
 _TINY = 1e-12
+_ROOM, _FAR = 0.05, 8.0
 
 
 @dataclass(frozen=True)
@@ -76,9 +82,11 @@ def _update(
     """Return the new leans and doubts, and the difference of the halves' changes."""
     observed, noise = _difference(below, change)
     old = mass - change
-    random = np.abs(change) + tuning.drift**2 * change**2
-    predicted, spread = lean * change, doubt * change**2 + random
-    surprise, trust = observed - predicted, spread + noise
+    vary = np.where(old > 0, np.minimum(1 - lean**2 + _ROOM, 1), 1.0)
+    predicted, spread = lean * change, doubt * change**2 + vary * np.abs(change) + (vary * tuning.drift * change) ** 2
+    surprise = observed - predicted
+    spread = spread + np.where(old > 0, np.maximum(surprise**2 / _FAR - spread - noise, 0), 0.0)
+    trust = spread + noise
     common = tuning.kinship * doubt * change * old
     gain = (common + spread) / trust
     difference = predicted + spread / trust * surprise

@@ -17,6 +17,7 @@ import numpy as np
 
 from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains import ROOT
+from phdstream.tracking.clearing import cleared
 from phdstream.tracking.emptiness import Emptiness
 from phdstream.tracking.halves import Halves
 from phdstream.tracking.shares import Shares, descend
@@ -32,8 +33,7 @@ _SOFTEN, _CAUTION = 0.1, 2.0
 
 def view(halves: Halves, shares: Shares, total: float, emptiness: Emptiness, at_most: int) -> Shares:
     """Return the shares to publish; if they would be more than ``at_most``, not smoothed."""
-    emptied = emptiness.likely(shares.lean, shares.doubt)
-    decided = Shares(shares.node, np.where(emptied, np.sign(shares.lean), shares.lean), shares.doubt)
+    decided, emptied = cleared(halves, shares, total, emptiness.likely(shares.lean, shares.doubt))
     if not halves.axes or 2 ** (_FINER + 1) * shares.node.size > at_most:
         return decided
     smoother = _Smoother(decided, emptied)

@@ -150,9 +150,8 @@ class TrackingStream(Stream):
 
     def _open_block(self) -> None:
         """Choose the zones, and how much must happen before the next fine count, from what is public."""
-        total, most = self._totals.value, _LEAF / self._for_leaves
-        fine = cut(self._halves, self._shares, total, most, at_most=self.max_nodes)[0]
-        self._patience = patience(total, fine.size, most)
+        total = self._totals.value
+        self._patience = patience(total, self._for_leaves)
         zones, empty = cut(self._halves, self._shares, total, _ZONE / self._for_zones, _ZONE_BITS)
         expected = parts_of(self._halves, self._shares, zones)[0]
         variances = [count_variance(budget) for budget in (self._for_total, self._for_zones)]
@@ -198,7 +197,7 @@ class TrackingStream(Stream):
         most = _LEAF / self._for_leaves
         anywhere = elsewhere(tide.sign, max(self._surprises[tide.sign < 0], tide.surprise()))
         seen, number = tide.zone_totals, tide.number[0]
-        return cut_zones(self._halves, self._shares, tide.zones, seen, number, anywhere, most, self.max_nodes)
+        return cut_zones(self._halves, self._view, tide.zones, seen, number, anywhere, most, self.max_nodes)
 
     def _learn(self, tide: Tide, layers: list[Layer]) -> None:
         """Let the totals and the shares follow what was counted."""
