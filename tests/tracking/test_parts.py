@@ -11,7 +11,7 @@ import phdstream as phd
 from phdstream.tracking import buffer as buffer_module
 from phdstream.tracking.adapting import elsewhere, enough, tuning
 from phdstream.tracking.buffer import Buffer
-from phdstream.tracking.choosing import cut, cut_zones, parts_of
+from phdstream.tracking.choosing import cut, cut_zones, parts_of, patience
 from phdstream.tracking.emptiness import Emptiness
 from phdstream.tracking.filtering import Tuning, drift_seen, follow
 from phdstream.tracking.halves import Halves
@@ -77,6 +77,23 @@ class TestFilter:
         known = Shares(np.array([1]), np.array([0.5]), np.array([1e-4]))
         shares = self.learn(known, -30, 40, 1e4, 1000, Tuning(0.1))
         assert shares.lean[0] == pytest.approx(0.5, abs=0.02)
+
+    def test_a_thin_half_beside_a_dense_one_does_not_follow_noise(self) -> None:
+        rng, known = np.random.default_rng(3), Shares(np.array([1]), np.array([0.99]), np.array([1e-8]))
+        thin = []
+        for _ in range(100):  # the thin half held 500 of 100,000 and gets 100 of 20,000
+            first, second = rng.normal([19_900, 100], 100)
+            lean = float(self.learn(known, first, second, 1e4, 120_000, Tuning(0.05)).lean[0])
+            thin.append((1 - lean) / 2 * 120_000)
+        assert np.mean(thin) == pytest.approx(600, abs=10)
+        assert np.std(thin) < 0.4 * 100
+
+    def test_points_that_suddenly_come_to_a_thin_half_are_believed(self) -> None:
+        for lean in (0.99, 1.0):
+            known = Shares(np.array([1]), np.array([lean]), np.array([1e-8]))
+            there = (1 - lean) / 2 * 100_000
+            shares = self.learn(known, 17_000, 3_000, 900.0, 120_000, Tuning(0.05))
+            assert (1 - shares.lean[0]) / 2 * 120_000 == pytest.approx(there + 3_000, rel=0.15)
 
     def test_many_blocks_of_noisy_counts_find_the_lean_and_know_how_well(self) -> None:
         rng, errors, doubts = np.random.default_rng(1), [], []
@@ -149,6 +166,16 @@ def test_surprise_makes_blocks_shorter_and_looks_wider(sign: int) -> None:
     assert widths[-1] <= 0.5
     assert [trust.drift for trust in trusts] == sorted(trust.drift for trust in trusts)
     assert trusts[-1].emptiness == Emptiness(0.5, strength=0.0)
+
+
+def test_blocks_are_shorter_the_less_noise_matters() -> None:
+    totals, budgets = [1e2, 1e4, 1e6, 1e8], [0.1, 1.0, 10.0]
+    lengths = np.array([[patience(total, budget) for total in totals] for budget in budgets])
+    assert (np.diff(lengths, axis=0) <= 0).all()
+    assert (np.diff(lengths, axis=1) <= 0).all()
+    assert (lengths >= 0.04).all()
+    assert (lengths <= 0.6).all()
+    assert patience(1e4, 1.0) == pytest.approx(patience(1e6, 0.1))
 
 
 def test_cuts_tile_the_line() -> None:

@@ -9,9 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import phdstream as phd
+from phdstream.tracking import clearing as clearing_module
 from phdstream.tracking import stream as stream_module
+from phdstream.tracking.clearing import cleared
 from phdstream.tracking.emptiness import Emptiness
+from phdstream.tracking.filtering import Tuning, follow
 from phdstream.tracking.halves import Halves
+from phdstream.tracking.measuring import Measured, best_estimates
 from phdstream.tracking.shares import Shares, descend
 from phdstream.tracking.smoothing import view as smoothed_view
 
@@ -126,6 +130,83 @@ class TestSmoothing:
         stream = phd.TrackingStream(region, 2.0, phd.Event(), noise=phd.Simulation(3))
         release = stream.update(points[points.sum(axis=1) < 1])
         assert region.encode(release.sample())[1].all()
+
+
+class TestClearing:
+    """Halves next to nothing, judged by the other halves of their length and by their neighbours."""
+
+    LEAVES, NOISE = np.arange(1 << 10) + (1 << 10), 5.0
+    BLACK = (np.floor(8 * PLANE.domain.bounds(LEAVES)[:, :2]).sum(axis=1) % 2).astype(bool)
+
+    def counted(self, true: np.ndarray, seed: int, halves: Halves = PLANE) -> Shares:
+        noisy = true + np.random.default_rng(seed).normal(0, self.NOISE, true.size)
+        layers = best_estimates(halves, Measured(self.LEAVES, noisy, np.full(true.size, self.NOISE**2)))
+        return follow(halves, Shares.none(), layers, noisy.sum(), noisy.sum(), Tuning(1.0))
+
+    def on_black(self, thin: float, seed: int, *, clear: bool) -> float:
+        """Return how many points seem to be on the black squares of a chessboard whose white ones are dense."""
+        true = np.where(self.BLACK, thin, 60.0)
+        shares = self.counted(true, seed)
+        if clear:
+            shares, _ = cleared(PLANE, shares, true.sum(), np.zeros(shares.node.size, dtype=bool))
+        return float(leaf_counts(PLANE, shares, true.sum(), 10)[self.BLACK].sum())
+
+    def test_where_nothing_is_less_remains(self) -> None:
+        before, after = (sum(self.on_black(0.0, seed, clear=clear) for seed in range(8)) for clear in (False, True))
+        assert after < 0.4 * before
+
+    @pytest.mark.parametrize("thin", [3.0, 10.0])
+    def test_what_is_thin_but_there_stays(self, thin: float) -> None:
+        kept = np.mean([self.on_black(thin, seed, clear=True) for seed in range(8)])
+        assert kept == pytest.approx(thin * self.BLACK.sum(), rel=0.1)
+
+    def test_neighbours_tell_a_hole_from_the_sea(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """An island with small thin places, and nothing around it: knowing of neighbours, less is wrong."""
+        middle = PLANE.domain.bounds(self.LEAVES) @ np.array([[0.5, 0], [0, 0.5], [0.5, 0], [0, 0.5]])
+        holes = np.random.default_rng(9).random(self.LEAVES.size) < 0.15
+        true = np.where(np.hypot(*(middle - 0.47).T) < 0.4, np.where(holes, 6.0, 40.0), 0.0)
+
+        def wrong() -> float:
+            total = 0.0
+            for seed in range(6):
+                shares = self.counted(true, seed)
+                seen, _ = cleared(PLANE, shares, true.sum(), np.zeros(shares.node.size, dtype=bool))
+                total += float(np.abs(leaf_counts(PLANE, seen, true.sum(), 10) - true).sum())
+            return total
+
+        knowing = wrong()
+        monkeypatch.setattr(clearing_module, "_bare_sides", lambda *_: np.zeros((_[1].size, 2), dtype=np.int64))
+        assert knowing < wrong()
+
+    @pytest.mark.parametrize("halves", [PLANE, Halves(phd.Cube(10)), Halves(phd.Box([(0, 1)], depth=10))])
+    @settings(max_examples=15, deadline=None)
+    @given(seed=st.integers(0, 10**6))
+    def test_only_smaller_halves_are_cleared_and_only_what_is_said(self, halves: Halves, seed: int) -> None:
+        true = np.random.default_rng(seed).lognormal(1, 2, 1 << 10) * (np.arange(1 << 10) % 3 > 0)
+        shares = self.counted(true, seed, halves)
+        already = np.random.default_rng(seed + 1).random(shares.node.size) < 0.1
+        seen, emptied = cleared(halves, shares, float(true.sum()), already)
+        assert emptied[already].all()
+        np.testing.assert_array_equal(seen.lean[~emptied], shares.lean[~emptied])
+        np.testing.assert_array_equal(seen.lean[emptied], np.sign(shares.lean[emptied]))
+        np.testing.assert_array_equal(seen.doubt, shares.doubt)
+
+    def test_places_where_nothing_can_be_do_not_tell_how_much_is_empty(self) -> None:
+        """Of half the nodes of the last level one half has no measure, of the rest one is thin, and stays so."""
+        second = self.LEAVES % 2 == 1
+        other = np.repeat(np.random.default_rng(3).random(self.LEAVES.size // 2) < 0.5, 2)
+        there = ~(second & other)
+        region = phd.Region(shapely.union_all(shapely.box(*PLANE.domain.bounds(self.LEAVES[there]).T)), depth=10)
+        true = np.where(second, 10.0, 60.0)[there]
+        noisy = true + np.random.default_rng(2).normal(0, self.NOISE, true.size)
+        counts = Measured(self.LEAVES[there], noisy, np.full(true.size, self.NOISE**2))
+        halves, nowhere = Halves(region), Measured.empty(self.LEAVES[~there])
+        layers = best_estimates(halves, Measured.both(counts, nowhere))
+        shares = follow(halves, Shares.none(), layers, true.sum(), true.sum(), Tuning(1.0))
+        seen, emptied = cleared(halves, shares, true.sum(), np.zeros(shares.node.size, dtype=bool))
+        assert leaf_counts(halves, seen, true.sum(), 10)[~there].sum() == 0
+        whole = self.LEAVES[second & there] >> 1
+        assert emptied[np.searchsorted(shares.node, whole)].mean() < 0.05
 
 
 class TestEmptiness:
