@@ -72,6 +72,7 @@ PEERS = ["phdstream", PAPER, "phdstream-4", "baseline-1", "baseline-2", "baselin
 LABELS = {
     "tracking-insert-only": "tracking",
     "tracking-window-30": "tracking, as a window",
+    "phdstream-window-30": "PHDStream, as a window",
     PAPER: "PHDStream, points as in the paper",
     "phdstream-4": "PHDStream, fanout 4",
     "baseline-1": "baseline 1 (not private)",
@@ -83,7 +84,7 @@ LABELS = {
 
 def methods(stream: str) -> list[str]:
     ours = ["tracking"] if stream in DELETES else ["tracking-insert-only"]
-    as_window = ["tracking-window-30"] if stream == "Gowalla 30-day" else []
+    as_window = ["tracking-window-30", "phdstream-window-30"] if stream == "Gowalla 30-day" else []
     return ours + as_window + (["phdstream", PAPER] if stream in ASIDE else PEERS)
 
 
@@ -195,10 +196,14 @@ def markdown(rows: list[dict[str, Any]]) -> str:
                 f"| {label} | {epsilon:g} | " + " | ".join(f"{c['ratio']} ± {c['ratio_spread']}" for c in cells) + " |"
             )
     lines += ["", "| geometric mean, ε ≥ 0.5 | small | medium | large |", "|---|---|---|---|"]
-    names = dict.fromkeys(row["method"] for row in rows)
-    for method in names:
-        means = [geometric(chosen(rows, method=method, size=size, epsilon=USUAL, stream=STUDIED)) for size in TARGETS]
-        lines.append(f"| {method} | " + " | ".join(f"{value:.2f}" for value in means) + " |")
+    means = {
+        method: [geometric(chosen(rows, method=method, size=size, epsilon=USUAL, stream=STUDIED)) for size in TARGETS]
+        for method in dict.fromkeys(row["method"] for row in rows)
+    }
+    as_windows = zip(means["tracking, as a window"], means["PHDStream, as a window"], strict=True)
+    means["tracking against PHDStream, both as windows"] = [ours / theirs for ours, theirs in as_windows]
+    for method, values in means.items():
+        lines.append(f"| {method} | " + " | ".join(f"{value:.2f}" for value in values) + " |")
     for label, streams in (("tracking, worst", STUDIED), ("tracking, streams not used in tuning", HELD_OUT)):
         each = [chosen(rows, method="tracking", size=size, epsilon=USUAL, stream=streams) for size in TARGETS]
         values = [min(ratio) if "worst" in label else geometric(ratio) for ratio in each]

@@ -65,6 +65,10 @@ METHODS: dict[str, Contender] = {
         memoryless=True,
     ),
     "phdstream": Contender("PHDStream", _stream("simple")),
+    "phdstream-window-30": Contender(
+        "PHDStream, window of 30 ticks",
+        lambda domain, epsilon, noise: WithoutDeletes(PHDStream(domain, epsilon, Event(), window=30, noise=noise)),
+    ),
     "phdstream-as-in-paper": Contender(
         "PHDStream, points as in the paper",
         lambda domain, epsilon, noise: PointsAsInPaper(PHDStream(domain, epsilon, Event(), noise=noise)),
