@@ -75,7 +75,7 @@ def _next_to_nothing(halves: Halves, nodes: Ints, bits: int, held: tuple[Floats,
             part = (size * _part_empty(count[group], width[group]) + _ENOUGH * overall) / (size + _ENOUGH)
             empty[group] = count[group] < limit(part, width[group])
     first, second = empty.T
-    smaller: Bools = np.where(lean > 0, second & ~first, first & ~second)
+    smaller: Bools = np.where(lean > 0, second & ~first, first & ~second & (lean < 0))
     return smaller
 
 
