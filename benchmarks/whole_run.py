@@ -78,7 +78,7 @@ def _measured(code: str, path: Path) -> tuple[float, float]:
 def start_up(repeats: int = 7) -> list[Figure]:
     """Start Python and import the package, or ask for help; against starting Python and importing NumPy."""
     reference = best(lambda: _python("-c", "import numpy"), repeats)
-    each = {"import phdstream": ("-c", "import phdstream"), "phdstream --help": ("-m", "phdstream.cli", "--help")}
+    each = {"import phdstream": ("-c", "import phdstream"), "phdstream --help": ("-m", "phdstream", "--help")}
     return [
         Figure("start-up", what, 1, best(lambda args=args: _python(*args), repeats), "import numpy", reference)
         for what, args in each.items()

@@ -13,7 +13,7 @@ from tests.test_run import SIMULATED, digests, released, write
 
 
 def phdstream(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "phdstream.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "phdstream", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
 
 

@@ -402,7 +402,7 @@ class TestResume:
         rng = np.random.default_rng(int.from_bytes(os.urandom(4), "big"))
         seen: dict[str, str] = {}
         for _ in range(60):
-            command = [sys.executable, "-m", "phdstream.cli", "run", str(config)]
+            command = [sys.executable, "-m", "phdstream", "run", str(config)]
             child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             time.sleep(float(rng.uniform(0.3, 1.2)))
             child.send_signal(signal.SIGKILL)

@@ -167,7 +167,3 @@ def main() -> None:
             raise
         typer.echo("phdstream: interrupted. Run the same command again to go on where it stopped.", err=True)
         sys.exit(_INTERRUPTED)
-
-
-if __name__ == "__main__":
-    main()

@@ -146,7 +146,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def phdstream(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "phdstream.cli", "evaluate", *map(str, arguments)]
+    command = [sys.executable, "-m", "phdstream", "evaluate", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -213,7 +213,7 @@ def test_bad_commands(arguments: list[str], complaint: str) -> None:
 
 
 def test_ctrl_c_leaves_finished_cells(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "phdstream.cli", "evaluate", "--preset", "circles-b", "--workers", "1"]
+    command = [sys.executable, "-m", "phdstream", "evaluate", "--preset", "circles-b", "--workers", "1"]
     process = subprocess.Popen([*command, "--out", str(tmp_path)], stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 120  # a loaded machine is slow
     while not list(tmp_path.glob("cells/*.parquet")) and time.monotonic() < until:
