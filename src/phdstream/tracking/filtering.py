@@ -10,7 +10,7 @@ old lean too. With L the difference of the halves' masses this is the Kalman fil
 ``y = (difference of the changes) + noise``.
 
 In the thin half of an uneven node noise thus changes little. Points that suddenly come there would change as little,
-so r is never less than `_ROOM`, and a measurement more than √`_FAR` standard deviations from its prediction
+so `_ROOM` is added to r (up to 1), and a measurement more than √`_FAR` standard deviations from its prediction
 is taken to show that the variance was larger by as much.
 """
 
