@@ -104,7 +104,8 @@ def drift_seen(halves: Halves, shares: Shares, layers: list[Layer]) -> float:
 
     The difference of two halves' changes deviates from what the node's lean predicts by a variance that noise, chance
     (``|change|``) and doubt explain, plus ``κ²·change²``. So κ² is estimated from all nodes whose change stands out
-    from its noise, each weighted by what it tells, and taken one standard error lower.
+    from its noise, each weighted by what it tells, and taken one standard error lower. It is relative to the node's
+    whole change, as the surprise of zones is, however uneven the halves: by it the two are compared.
     """
     parts = [_deviations(halves, shares, *pair, bits) for bits, pair in enumerate(pairwise(layers))]
     if not parts:
