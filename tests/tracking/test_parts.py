@@ -11,12 +11,12 @@ import phdstream as phd
 from phdstream.tracking import buffer as buffer_module
 from phdstream.tracking.adapting import elsewhere, enough, tuning
 from phdstream.tracking.buffer import Buffer
-from phdstream.tracking.choosing import cut, cut_zones, parts_of, patience
+from phdstream.tracking.choosing import cut, expect, parts_of, patience
 from phdstream.tracking.emptiness import Emptiness
 from phdstream.tracking.filtering import Tuning, drift_seen, follow
 from phdstream.tracking.halves import Halves
 from phdstream.tracking.measuring import Layer, Measured, best_estimates
-from phdstream.tracking.shares import Shares, masses
+from phdstream.tracking.shares import Shares, descend, masses
 
 LINE = Halves(phd.Box([(0, 1)], depth=6))
 
@@ -180,7 +180,7 @@ def test_blocks_are_shorter_the_less_noise_matters() -> None:
 
 def test_cuts_tile_the_line() -> None:
     shares = Shares(np.array([1, 2, 5]), np.array([0.6, -0.2, 0.9]), np.array([0.1, 0.1, 0.1]))
-    nodes, empty = cut(LINE, shares, 100.0, 10.0)
+    nodes, empty = cut(LINE, shares, 100.0, 10.0, 6)
     first, past = (np.sort(ends) for ends in LINE.code_range(np.concatenate([nodes, empty])))
     np.testing.assert_array_equal(first[1:], past[:-1])
     assert (first[0], past[-1]) == (0, 64)
@@ -189,15 +189,16 @@ def test_cuts_tile_the_line() -> None:
     assert measure.sum() == pytest.approx(1)
     assert (100 * points <= 10 + 1e-9).all()
     zones = np.array([2, 6, 7])
-    finer, _ = cut_zones(LINE, shares, zones, np.array([50.0, 0.0, 0.0]), 60.0, 0.1, 5.0)
-    first, past = (np.sort(ends) for ends in LINE.code_range(finer))
-    np.testing.assert_array_equal(first[1:], past[:-1])
+    expected = expect(LINE, shares, zones, np.array([50.0, 0.0, 0.0]), 60.0, 0.1)
+    assert expected.number[0] == 50  # seen: more than its share
+    assert expected.number.sum() == pytest.approx(50 + 60 * parts_of(LINE, shares, zones)[0][1:].sum())
 
 
 def test_no_more_are_opened_than_allowed() -> None:
-    for limit in (1, 2, 5, 33):
-        nodes, empty = cut(LINE, Shares.none(), 1000.0, 10.0, at_most=limit)
-        assert nodes.size + empty.size <= limit
+    for limit in (3, 5, 33):
+        start = np.array([[100.0, 0.0, 900.0]])
+        nodes, _ = descend(LINE, (Shares.none(),), np.array([2, 6, 7]), start, lambda _, held, __: held[0] > 10, limit)
+        assert nodes.size <= limit
         first, past = (np.sort(ends) for ends in LINE.code_range(nodes))
         np.testing.assert_array_equal(first[1:], past[:-1])
 

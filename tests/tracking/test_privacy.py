@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import phdstream as phd
+from phdstream.privacy import SharedNoise
 from tests.forcing import Script, all_outputs, random_choices
 from tests.noises import Ints, KnownNoise, log_pmf
 
@@ -26,15 +27,58 @@ class ForcedSums(KnownNoise):
         super().__init__()
         self.choose, self.sums, self.log_probability = choose, sums, 0.0
         self.calls: list[tuple[float, Ints, Ints]] = []
+        self.open_counts: list[ForcedParts] = []
 
     def add(self, values: Ints, scale: float, at: Ints) -> Ints:
+        chosen = self.chosen(values.size)
         self.calls.append((scale, np.array(at), np.array(values)))
-        return np.array([self._force(int(value), scale) for value in values], dtype=np.int64)
-
-    def _force(self, value: int, scale: float) -> int:
-        chosen = self.sums[self.choose(len(self.sums))]
-        self.log_probability += log_pmf(chosen - value, scale)
+        self.log_probability += sum(log_pmf(int(k), scale) for k in chosen - values)
         return chosen
+
+    def chosen(self, size: int) -> Ints:
+        return np.array([self.sums[self.choose(len(self.sums))] for _ in range(size)], dtype=np.int64)
+
+
+class ForcedParts:
+    """In place of `SharedNoise`: takes what is released from the script, whatever the data.
+
+    A released value is the sum of numbers chosen for the parts a node holds, so all looks agree with each other. The
+    part of a final node is then the number minus the true count, and a dropped part the number itself: what
+    the last look costs is all that depends on the data (`phdstream.privacy.sharing` says why; its test adds it up).
+    """
+
+    def __init__(self, noise: ForcedSums, scale: float, held: Ints, at: Ints) -> None:
+        self.noise, self.scale, self.chosen = noise, scale, noise.chosen(int(held.sum()))
+        self.call = len(noise.calls)
+        noise.calls.append((scale, at, held))
+        noise.open_counts.append(self)
+        self.held, self.loss = held, 0.0
+
+    def add(self, values: Ints, first: Ints, held: Ints, at: Ints) -> Ints:
+        self.held = held
+        self.noise.calls[self.call] = (self.scale, np.array(at), np.array(values))
+        ends = np.concatenate([[0], np.cumsum(self.chosen)])
+        noisy: Ints = ends[first + held] - ends[first]
+        self.noise.log_probability -= self.loss
+        self.loss = sum(log_pmf(int(k), self.scale) for k in noisy - values)
+        self.noise.log_probability += self.loss
+        return noisy
+
+
+@pytest.fixture(autouse=True)
+def parts_are_forced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the noise of fine counts from scripts, too."""
+    monkeypatch.setattr("phdstream.tracking.staging.SharedNoise", forced_or_not)
+
+
+def forced_or_not(noise: Any, scale: float, held: Ints, at: Ints) -> ForcedParts | SharedNoise:
+    return (ForcedParts if isinstance(noise, ForcedSums) else SharedNoise)(noise, scale, held, at)
+
+
+def finished(noise: ForcedSums) -> ForcedSums:
+    """Return the noise, if in the end every counted node held one part: else the last look was not the final one."""
+    assert all((count.held == 1).all() for count in noise.open_counts)
+    return noise
 
 
 def play(stream: phd.TrackingStream, events: list[Event], ticks: int, noise: ForcedSums) -> ForcedSums:
@@ -43,7 +87,7 @@ def play(stream: phd.TrackingStream, events: list[Event], ticks: int, noise: For
         come = [[x] for t, x, sign in events if t == tick and sign > 0]
         gone = [[x] for t, x, sign in events if t == tick and sign < 0]
         stream.update(come, gone)
-    return noise
+    return finished(noise)
 
 
 class TestExactLoss:
@@ -128,7 +172,7 @@ def test_every_noise_call_sees_at_most_what_was_declared(
             if with_event and t == when:
                 come, gone = (np.r_[come, event], gone) if sign > 0 else (come, np.r_[gone, event])
             stream.update(come, gone)
-        calls.append(noise.calls)
+        calls.append(finished(noise).calls)
     assert len(calls[0]) == len(calls[1])
     spent = 0.0
     for (scale, at, values), (scale_2, at_2, values_2) in zip(*calls, strict=True):

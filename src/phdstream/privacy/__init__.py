@@ -4,6 +4,7 @@ from phdstream.privacy.bounding import ContributionBound
 from phdstream.privacy.budget import Budget
 from phdstream.privacy.calibration import SplitRule, calibrate_split
 from phdstream.privacy.noise import ExactNoise, Noise, Simulation, noise_from_dict, noise_variance, scale_for
+from phdstream.privacy.sharing import SharedNoise
 from phdstream.privacy.units import Event, Record, Unit, User, unit_from_dict
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "ExactNoise",
     "Noise",
     "Record",
+    "SharedNoise",
     "Simulation",
     "SplitRule",
     "Unit",

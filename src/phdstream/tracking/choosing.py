@@ -8,28 +8,23 @@ from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains import ROOT
 from phdstream.tracking.halves import Halves
 from phdstream.tracking.shares import Shares, descend
+from phdstream.tracking.staging import Expected
 
-__all__ = ["Cut", "cut", "cut_zones", "patience", "surprise"]
+__all__ = ["Cut", "cut", "expect", "patience", "surprise"]
 
 Cut = tuple[Ints, Ints]
 """Nodes that tile the domain: those to count, and those without measure, where nothing can be."""
 
 
-def cut(
-    halves: Halves, shares: Shares, total: float, most: float, bits: int | None = None, at_most: int | None = None
-) -> Cut:
-    """Open every node that holds more than ``most`` points, down to prefixes of a length; return what is left.
-
-    As many as ``at_most``: a level that would make more is not opened.
-    """
-    limit = halves.total_bits if bits is None else bits
+def cut(halves: Halves, shares: Shares, total: float, most: float, bits: int) -> Cut:
+    """Open every node that holds more than ``most`` points, down to prefixes of a length; return what is left."""
 
     def opens(nodes: Ints, amounts: Floats, length: int) -> Bools:
         large: Bools = amounts[0] > most
-        return large if length < limit else np.zeros(nodes.size, dtype=bool)
+        return large if length < bits else np.zeros(nodes.size, dtype=bool)
 
     start = np.array([[total], [1.0]])
-    nodes, amounts = descend(halves, (shares, Shares.none()), np.array([ROOT]), start, opens, at_most)
+    nodes, amounts = descend(halves, (shares, Shares.none()), np.array([ROOT]), start, opens)
     return nodes[amounts[1] > 0], nodes[amounts[1] <= 0]
 
 
@@ -46,31 +41,15 @@ def parts_of(halves: Halves, shares: Shares, nodes: Ints) -> Floats:
     return parts
 
 
-def cut_zones(
-    halves: Halves,
-    shares: Shares,
-    zones: Ints,
-    seen: Floats,
-    number: float,
-    elsewhere: float,
-    most: float,
-    at_most: int | None = None,
-) -> Cut:
-    """Open zones down to nodes that are each expected to hold at most ``most`` of a block's events.
+def expect(halves: Halves, shares: Shares, zones: Ints, seen: Floats, number: float, elsewhere: float) -> Expected:
+    """Return where a block's events are expected: in each zone where points already are, a part ``elsewhere`` anywhere.
 
-    A zone's events are expected where points already are, a part ``elsewhere`` of them anywhere in it; and a zone
-    is expected to have its share of the block's ``number``, if it was not seen to have more.
+    A zone is expected to have its share of the block's ``number``, if it was not ``seen`` to have more.
     """
     points, measure = parts_of(halves, shares, zones)
     amount = np.maximum(seen, number * points)
-    held = np.stack([(1 - elsewhere) * amount, elsewhere * amount, measure])
-
-    def opens(_: Ints, amounts: Floats, __: int) -> Bools:
-        large: Bools = amounts[0] + amounts[1] > most
-        return large
-
-    nodes, amounts = descend(halves, (shares, Shares.none(), Shares.none()), zones, held, opens, at_most)
-    return nodes[amounts[2] > 0], nodes[amounts[2] <= 0]
+    amounts = np.stack([(1 - elsewhere) * amount, elsewhere * amount, measure])
+    return Expected(zones, amounts, (shares, Shares.none(), Shares.none()))
 
 
 def patience(total: float, epsilon: float) -> float:
@@ -80,7 +59,7 @@ def patience(total: float, epsilon: float) -> float:
     the larger its cells. With many points or a large budget noise matters less: the balance moves as
     ``(total · epsilon²)^(-1/4)``. The factor was chosen by trial.
     """
-    return float(np.clip(3.9 * (max(total, 1.0) * epsilon**2) ** -0.25, 0.04, 0.6))
+    return float(np.clip(3.3 * (max(total, 1.0) * epsilon**2) ** -0.25, 0.04, 0.6))
 
 
 def surprise(seen: Floats, variance: Floats, expected: Floats) -> float:

@@ -100,9 +100,10 @@ def descend(
     for bits in range(int(lengths[0]), halves.total_bits + 1):
         here, held = _merge(here, held, waiting[lengths == bits], brought[:, lengths == bits])
         opened = opens(here, held, bits) & (bits < halves.total_bits)
-        number += int((~opened).sum())
-        if limit is not None and number + 2 * int(opened.sum()) > limit:
+        in_all = number + here.size + int(opened.sum()) + int((lengths > bits).sum())
+        if limit is not None and in_all > limit:
             opened = np.zeros(here.size, dtype=bool)
+        number += int((~opened).sum())
         leaves.append(here[~opened])
         left.append(held[:, ~opened])
         here, held = here[opened], held[:, opened]

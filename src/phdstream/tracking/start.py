@@ -1,7 +1,8 @@
 """The start: everything up to t0, counted as one tick on finer and finer trees.
 
-Each stage's tree is chosen from the noisy counts of the stages before it, so choosing costs nothing. An event enters
-the total and one leaf of each stage, each by 1, and costs the sum of their budgets: all of ``budget.count``.
+Each round's tree is chosen from the noisy counts of the rounds before it and of its own first stages, so choosing
+costs nothing. An event enters the total, and one final node of each round (`phdstream.tracking.staging`): it costs
+the sum of their budgets, which is ``budget.count``.
 """
 
 from __future__ import annotations
@@ -11,20 +12,24 @@ import numpy as np
 from phdstream.arrays import Ints
 from phdstream.domains import ROOT
 from phdstream.privacy import Budget, Noise, scale_for
-from phdstream.tracking.choosing import Cut, cut
 from phdstream.tracking.emptiness import Emptiness
 from phdstream.tracking.filtering import Tuning, follow
 from phdstream.tracking.halves import Halves
 from phdstream.tracking.measuring import Layer, Measured, best_estimates, count_variance
 from phdstream.tracking.shares import Shares
+from phdstream.tracking.staging import Expected, Plan, count_in_stages
 from phdstream.tree import CodeCounts
 
-__all__ = ["count_start", "measured"]
+__all__ = ["count_start"]
 
 _TOTAL = 0.03
-"""The part of the budget for the total; the stages share the rest."""
-_STAGES = ((0.1, 8.0), (0.2, 6.0), (0.3, 4.0), (0.4, 3.0))
-"""Each stage's share, and how many times the scale of its noise a node must hold to be opened."""
+"""The part of the budget for the total; the rounds share the rest."""
+_ROUNDS: tuple[tuple[float, Plan], ...] = (
+    (0.1, ((8.0, 3), (8.0, 0))),
+    (0.3, ((6.0, 3), (6.0, 0))),
+    (0.6, ((6.0, 4), (8.0, 2), (4.5, 0))),
+)
+"""Each round's share, and its stages."""
 _DRIFT, _EMPTINESS = 1.0, 0.3
 
 
@@ -33,24 +38,20 @@ def count_start(
 ) -> tuple[Shares, Layer]:
     """Return the shares, and the best estimate of the total as the layer of the root."""
 
-    def count(where: Cut, epsilon: float) -> Measured:
-        live = inserts.within(where[0]) - deletes.within(where[0])
-        return measured(where, noise.add(live, scale_for(epsilon), at=where[0]), epsilon)
+    def live(nodes: Ints) -> Ints:
+        return inserts.within(nodes) - deletes.within(nodes)
 
-    for_total, *for_stages = budget.divide_count([_TOTAL, *((1 - _TOTAL) * share for share, _ in _STAGES)])
-    counts = count((np.array([ROOT]), np.zeros(0, np.int64)), for_total)
-    shares, total = Shares.none(), max(float(counts.value[0]), 0.0)
-    for epsilon, (_, fill) in zip(for_stages, _STAGES, strict=True):
-        leaves = cut(halves, shares, total, fill / epsilon, at_most=most_nodes)
-        counts = Measured.both(counts, count(leaves, epsilon))
+    root = np.array([ROOT])
+    for_total, *for_rounds = budget.divide_count([_TOTAL, *((1 - _TOTAL) * share for share, _ in _ROUNDS)])
+    number = noise.add(live(root), scale_for(for_total), at=root).astype(np.float64)
+    counts = Measured(root, number, np.array([count_variance(for_total)]))
+    shares, total = Shares.none(), max(float(number[0]), 0.0)
+    for epsilon, (_, plan) in zip(for_rounds, _ROUNDS, strict=True):
+        expected = Expected(root, np.array([[total], [1.0]]), (shares, Shares.none()))
+        counted = count_in_stages(halves, live, noise, epsilon, expected, plan, most_nodes)
+        counts = Measured.both(counts, counted)
         layers = best_estimates(halves, counts)
         total = max(float(layers[0].value[0]), 0.0)
         shares = follow(halves, Shares.none(), layers, total, total, Tuning(_DRIFT))
     tuning = Tuning(_DRIFT, emptiness=Emptiness.seen_in(halves, shares, total, _EMPTINESS))
     return follow(halves, Shares.none(), layers, total, total, tuning), layers[0]
-
-
-def measured(where: Cut, noisy: Ints, epsilon: float) -> Measured:
-    """Return noisy counts with their variance, together with what is known without counting."""
-    variance = np.full(noisy.size, count_variance(epsilon))
-    return Measured.both(Measured(where[0], noisy.astype(np.float64), variance), Measured.empty(where[1]))

@@ -2,14 +2,15 @@
 
 **Why it is private.** Data is used in these ways only, each an exact count plus discrete Laplace noise:
 
-- *at the start* (everything up to t0 as one tick): the total, and, stage by stage, the leaves of a tree. A
-  stage's leaves are disjoint, and its tree is a function of the earlier stages' noisy counts. An event enters the
-  total and one leaf of each stage, each by 1: it costs the sum of their budgets, which is ``budget.count``.
+- *at the start* (everything up to t0 as one tick): the total, and, round by round, a fine count.
 - *after the start*, inserts and deletes apart: the tick's total (budget ``e0``), the zones' counts of a batch
-  (``e1``), the leaves' counts of a block (``e2``). Zones are disjoint, so are leaves. A batch is a run of ticks, and a
-  block a run of batches; when they end, which zones and which leaves there are, all are functions of counts released
-  before. An event belongs to one tick, one batch and one block, so it enters one total, one zone and one leaf, each by
-  1: it costs ``e0 + e1 + e2 = budget.count``.
+  (``e1``), a fine count of a block (``e2``). Zones are disjoint. A batch is a run of ticks, and a block a run of
+  batches; when they end, which zones there are and where the fine count begins, all are functions of counts released
+  before. An event belongs to one tick, one batch and one block: it costs ``e0 + e1 + e2 = budget.count``.
+
+A *fine count* with budget e may look at nodes before it divides them, and costs an event e in all: that is proved in
+`phdstream.privacy.sharing`, and used in `phdstream.tracking.staging`. At the start an event is in the total and in
+every round's fine count: it costs the sum of their budgets, which is ``budget.count`` too.
 
 Counts of different ticks, batches, blocks and kinds see different events, so they compose in parallel; the rest
 composes adaptively (each count's question may depend on earlier answers). So one event costs at most
@@ -33,7 +34,7 @@ from phdstream.streaming import Events, Stream
 from phdstream.tracking.adapting import elsewhere, enough, tuning
 from phdstream.tracking.block import Tide
 from phdstream.tracking.buffer import Buffer
-from phdstream.tracking.choosing import Cut, cut, cut_zones, parts_of, patience
+from phdstream.tracking.choosing import cut, expect, parts_of, patience
 from phdstream.tracking.emptiness import Emptiness
 from phdstream.tracking.filtering import Tuning, drift_seen, follow
 from phdstream.tracking.halves import Halves
@@ -41,7 +42,8 @@ from phdstream.tracking.measuring import Layer, Measured, best_estimates, count_
 from phdstream.tracking.publishing import publish
 from phdstream.tracking.shares import Shares, masses
 from phdstream.tracking.smoothing import view
-from phdstream.tracking.start import count_start, measured
+from phdstream.tracking.staging import Expected, Plan, count_in_stages
+from phdstream.tracking.start import count_start
 from phdstream.tracking.totals import Totals
 from phdstream.tree import CodeCounts, Estimate
 
@@ -49,7 +51,9 @@ __all__ = ["TrackingStream"]
 
 _SPENT_ON, _ONCE_SPENT_ON = (0.03, 0.06, 0.91), (0.03, 0.09, 0.88)
 """The parts of an event's budget for tick totals, zones and leaves; and those of states that do not say theirs."""
-_LEAF, _ZONE, _ZONE_BITS, _BATCH = 3.0, 40.0, 7, 0.08
+_LEAVES: Plan = ((3.0, 2), (3.5, 0))
+"""The stages of a fine count."""
+_ZONE, _ZONE_BITS, _BATCH = 40.0, 7, 0.08
 _BETWEEN, _AS_SURPRISE = Tuning(drift=0.03), 1.5
 """How the shares follow the zones; how many times the drift seen in the cells is what zones would call surprise."""
 
@@ -182,9 +186,8 @@ class TrackingStream(Stream):
     def _close_block(self) -> Estimate:
         """Count the block's events finely, where they are expected; learn from that; begin a new block."""
         for tide in self._tides:
-            where = self._where_expected(tide)
-            noisy = self._count(tide.codes, where[0], self._for_leaves)  # costs e2
-            fine = measured(where, tide.sign * noisy, self._for_leaves)
+            counted = self._count_finely(tide)  # costs e2
+            fine = Measured(counted.node, tide.sign * counted.value, counted.variance)
             self._learn(
                 tide,
                 best_estimates(self._halves, Measured.both(fine, tide.measured_zones(), tide.measured_total())),
@@ -193,11 +196,13 @@ class TrackingStream(Stream):
         self._open_block()
         return self._published()
 
-    def _where_expected(self, tide: Tide) -> Cut:
-        most = _LEAF / self._for_leaves
+    def _count_finely(self, tide: Tide) -> Measured:
+        expected, count = self._expected(tide), tide.codes.within
+        return count_in_stages(self._halves, count, self.noise, self._for_leaves, expected, _LEAVES, self.max_nodes)
+
+    def _expected(self, tide: Tide) -> Expected:
         anywhere = elsewhere(tide.sign, max(self._surprises[tide.sign < 0], tide.surprise()))
-        seen, number = tide.zone_totals, tide.number[0]
-        return cut_zones(self._halves, self._view, tide.zones, seen, number, anywhere, most, self.max_nodes)
+        return expect(self._halves, self._view, tide.zones, tide.zone_totals, tide.number[0], anywhere)
 
     def _learn(self, tide: Tide, layers: list[Layer]) -> None:
         """Let the totals and the shares follow what was counted."""
