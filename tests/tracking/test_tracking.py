@@ -289,4 +289,4 @@ def test_deletes_where_none_were_declared() -> None:
 def test_describe_says_it_in_words() -> None:
     said = simulated().describe()
     assert "TrackingStream" in said
-    assert "0.03 for its tick's total, 0.06 for its zone, 0.91 for its cell" in said
+    assert "0.09 for its tick's total, 0.18 for its zone, 0.73 for its cell" in said

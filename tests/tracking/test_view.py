@@ -234,12 +234,12 @@ class TestEmptiness:
         assert emptied[-1] > emptied[0]
 
 
-def test_a_stream_divides_its_budget_for_ever_as_it_began(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_block_divides_its_budget_to_its_end_as_it_began(monkeypatch: pytest.MonkeyPatch) -> None:
     """Events of the open block have spent on totals and zones: with another division they would spend more than ε."""
     stream = phd.TrackingStream(phd.Box([(0, 1)]), 1.0, phd.Event(), noise=phd.Simulation(1))
     stream.update([(0.5,)] * 50)
     meta, arrays = stream.to_state()
-    monkeypatch.setattr(stream_module, "_SPENT_ON", (0.1, 0.2, 0.7))
+    monkeypatch.setattr(stream_module, "spending", lambda total, epsilon: (0.1, 0.2, 0.7))
     assert phd.TrackingStream.from_state(meta, arrays)._for_leaves == stream._for_leaves
 
     older = meta | {"own": {k: v for k, v in meta["own"].items() if k not in ("spent_on", "surprises", "viewed_at")}}

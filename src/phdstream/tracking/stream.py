@@ -6,7 +6,8 @@
 - *after the start*, inserts and deletes apart: the tick's total (budget ``e0``), the zones' counts of a batch
   (``e1``), a fine count of a block (``e2``). Zones are disjoint. A batch is a run of ticks, and a block a run of
   batches; when they end, which zones there are and where the fine count begins, all are functions of counts released
-  before. An event belongs to one tick, one batch and one block: it costs ``e0 + e1 + e2 = budget.count``.
+  before, and so is, for each block anew, how ``budget.count`` is divided into ``e0 + e1 + e2``. An event belongs to
+  one tick, one batch and one block: it costs ``budget.count``.
 
 A *fine count* with budget e may look at nodes before it divides them, and costs an event e in all: that is proved in
 `phdstream.privacy.sharing`, and used in `phdstream.tracking.staging`. At the start an event is in the total and in
@@ -34,7 +35,7 @@ from phdstream.streaming import Events, Stream
 from phdstream.tracking.adapting import elsewhere, enough, tuning
 from phdstream.tracking.block import Tide
 from phdstream.tracking.buffer import Buffer
-from phdstream.tracking.choosing import cut, expect, parts_of, patience
+from phdstream.tracking.choosing import cut, expect, parts_of, patience, spending
 from phdstream.tracking.emptiness import Emptiness
 from phdstream.tracking.filtering import Tuning, drift_seen, follow
 from phdstream.tracking.halves import Halves
@@ -49,8 +50,8 @@ from phdstream.tree import CodeCounts, Estimate
 
 __all__ = ["TrackingStream"]
 
-_SPENT_ON, _ONCE_SPENT_ON = (0.03, 0.06, 0.91), (0.03, 0.09, 0.88)
-"""The parts of an event's budget for tick totals, zones and leaves; and those of states that do not say theirs."""
+_ONCE_SPENT_ON = (0.03, 0.09, 0.88)
+"""How an event's budget is divided in states that do not say it."""
 _LEAVES: Plan = ((3.0, 2), (3.5, 0))
 """The stages of a fine count."""
 _ZONE, _ZONE_BITS, _BATCH = 40.0, 7, 0.08
@@ -98,7 +99,7 @@ class TrackingStream(Stream):
             noise=noise,
         )  # fmt: skip
         self.budget = Budget.per_event(epsilon, unit, deletes=self.deletes)
-        self._divide_budget(_SPENT_ON)
+        self._divide_budget(spending(0.0, self.budget.count))
         self._halves = Halves(domain)
         self._shares, self._totals = Shares.none(), Totals(window)
         self._view, self._viewed_at = Shares.none(), 0.0
@@ -106,7 +107,7 @@ class TrackingStream(Stream):
         self._patience, self._surprises = 0.0, [0.0, 0.0]
 
     def _divide_budget(self, parts: Sequence[float]) -> None:
-        """Fix what is spent on what, for the stream's whole life: events of the open block have spent some already."""
+        """Fix what is spent on what by the events of a block, until it ends: they spend as they come."""
         self._spent_on = list(parts)
         self._for_total, self._for_zones, self._for_leaves = self.budget.divide_count(parts)
 
@@ -153,8 +154,9 @@ class TrackingStream(Stream):
         return self._published()
 
     def _open_block(self) -> None:
-        """Choose the zones, and how much must happen before the next fine count, from what is public."""
+        """Choose what is spent on what, the zones, and how much must happen until the next fine count: all public."""
         total = self._totals.value
+        self._divide_budget(spending(total, self.budget.count))
         self._patience = patience(total, self._for_leaves)
         zones, empty = cut(self._halves, self._shares, total, _ZONE / self._for_zones, _ZONE_BITS)
         expected = parts_of(self._halves, self._shares, zones)[0]
@@ -242,8 +244,8 @@ class TrackingStream(Stream):
         """Return how the budget is spent, in plain words."""
         deviation = float(np.sqrt(noise_variance(scale_for(self._for_leaves))))
         return [
-            f"Budget: an event costs {self.budget.count:.4g}, whether it inserts or deletes: {self._for_total:.3g} for "
-            f"its tick's total, {self._for_zones:.3g} for its zone, {self._for_leaves:.3g} for its cell.",
+            f"Budget: an event costs {self.budget.count:.4g}, whether it inserts or deletes: now {self._for_total:.3g} "
+            f"for its tick's total, {self._for_zones:.3g} for its zone, {self._for_leaves:.3g} for its cell.",
             "Choosing the cells costs nothing: they are chosen from what was released before.",
             f"Counting: a block of ticks is counted once, when enough has happened; a cell's count is off by "
             f"{deviation:.3g} (standard deviation), and then filtered.",
