@@ -11,7 +11,7 @@ import phdstream as phd
 from phdstream.tracking import buffer as buffer_module
 from phdstream.tracking.adapting import elsewhere, enough, tuning
 from phdstream.tracking.buffer import Buffer
-from phdstream.tracking.choosing import cut, expect, parts_of, patience
+from phdstream.tracking.choosing import cut, expect, parts_of, patience, spending
 from phdstream.tracking.emptiness import Emptiness
 from phdstream.tracking.filtering import Tuning, drift_seen, follow
 from phdstream.tracking.halves import Halves
@@ -176,6 +176,14 @@ def test_blocks_are_shorter_the_less_noise_matters() -> None:
     assert (lengths >= 0.04).all()
     assert (lengths <= 0.6).all()
     assert patience(1e4, 1.0) == pytest.approx(patience(1e6, 0.1))
+
+
+def test_the_fewer_points_the_more_is_spent_on_totals_and_zones() -> None:
+    parts = np.array([spending(total, 0.5) for total in (0, 1_000, 4_000, 1e5, 1e7)])
+    np.testing.assert_allclose(parts.sum(axis=1), 1)
+    assert (np.diff(parts[:, :2], axis=0) <= 0).all()
+    assert parts[1, 0] > parts[2, 0] > parts[3, 0]
+    assert (parts > 0).all()
 
 
 def test_cuts_tile_the_line() -> None:
