@@ -167,3 +167,18 @@ def test_what_is_not_divided_is_left_with_one_part_of_noise() -> None:
         error = value - uneven(node)
         errors.extend(error - error.mean())  # what was given back is the same for all
     assert np.var(errors) == pytest.approx(noise_variance(1.0), rel=0.1)
+
+
+def test_no_more_parts_are_drawn_than_memory_allows() -> None:
+    drawn = []
+
+    class Counting(KnownNoise):
+        def add(self, values: Ints, scale: float, at: Ints) -> Ints:
+            drawn.append(values.size)
+            return values
+
+    expected = Expected(np.array([1]), np.array([[500.0], [1.0]]), (Shares.none(), Shares.none()))
+    for limit in (1, 10, 33, 100):
+        count_in_stages(DEEP, uneven, Counting(), 1.0, expected, ((20.0, 6), (5.0, 0)), limit)
+        assert drawn[-1] <= 4 * limit
+    assert drawn[-1] > 100

@@ -35,18 +35,20 @@ class Buffer:
         self._codes: list[Ints] = []
         self._waiting = 0
         self._cells: Ints | None = None
+        self._sorted: CodeCounts | None = None
 
     def add(self, codes: Ints) -> None:
         """Put events in."""
         self._codes.append(codes)
         self._waiting += codes.size
+        self._sorted = None
         if self._waiting > _MANY and self._tree.total_bits <= _MOST_BITS:
             self._gather()
 
     def _gather(self) -> None:
         cells = np.bincount(np.concatenate(self._codes), minlength=1 << self._tree.total_bits)
         self._cells = cells if self._cells is None else self._cells + cells
-        self._codes, self._waiting = [], 0
+        self._codes, self._waiting, self._sorted = [], 0, None
 
     def emptied(self) -> Buffer:
         """Return a new buffer for the same tree."""
@@ -54,8 +56,9 @@ class Buffer:
 
     def within(self, nodes: Ints) -> Ints:
         """Return how many events lie in each of the nodes."""
-        codes = np.concatenate(self._codes) if self._codes else np.zeros(0, np.int64)
-        counts = CodeCounts(self._tree, codes).within(nodes)
+        if self._sorted is None:  # kept while nothing is put in: a block is looked at several times
+            self._sorted = CodeCounts(self._tree, self._waiting_codes())
+        counts = self._sorted.within(nodes)
         if self._cells is None:
             return counts
         upto = np.concatenate([np.zeros(1, np.int64), np.cumsum(self._cells)])
@@ -63,12 +66,14 @@ class Buffer:
         more: Ints = upto[past] - upto[first]
         return counts + more
 
+    def _waiting_codes(self) -> Ints:
+        return np.concatenate(self._codes) if self._codes else np.zeros(0, np.int64)
+
     def to_arrays(self) -> Arrays:
         """Return the buffer as plain arrays. **Private.**"""
         cells = np.zeros(0, np.int64) if self._cells is None else np.flatnonzero(self._cells)
         numbers = cells if self._cells is None else self._cells[cells]
-        codes = np.concatenate(self._codes) if self._codes else np.zeros(0, np.int64)
-        return {"codes": codes, "cells": cells, "numbers": numbers}
+        return {"codes": self._waiting_codes(), "cells": cells, "numbers": numbers}
 
     @classmethod
     def from_arrays(cls, tree: Tree, arrays: Arrays) -> Buffer:

@@ -31,6 +31,8 @@ Plan = tuple[tuple[float, int], ...]
 still be halved afterwards; not at all after the last."""
 _LATITUDE = 1.0
 """By how much, relative to what is expected, the number of events in a node may well differ from it."""
+_PARTS = 4
+"""No more parts of noise are drawn than this many times the nodes allowed."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,10 @@ class _Pieces:
         return np.int64(1) << self.levels
 
     @classmethod
-    def whole(cls, halves: Halves, nodes: Ints, levels: int) -> _Pieces:
+    def whole(cls, halves: Halves, nodes: Ints, levels: int, at_most: int | None) -> _Pieces:
+        """Return nodes not divided yet; with so many that parts of noise would crowd the memory, fewer levels."""
+        if at_most is not None:
+            levels = min(levels, max(_PARTS * at_most // max(nodes.size, 1), 1).bit_length() - 1)
         may = np.minimum(levels, halves.total_bits - halves.bits(nodes))
         held = np.int64(1) << may
         return cls(nodes, np.cumsum(held) - held, may)
@@ -125,7 +130,7 @@ def count_in_stages(
     (fill, levels), *later = plan
     expected = expected.opened(halves, lambda _, amounts, __: amounts[:-1].sum(axis=0) > fill / epsilon, at_most)
     expected, without = _possible(expected)
-    pieces, variance = _Pieces.whole(halves, expected.node, levels), count_variance(epsilon)
+    pieces, variance = _Pieces.whole(halves, expected.node, levels, at_most), count_variance(epsilon)
     shared = SharedNoise(noise, scale_for(epsilon), pieces.held, at=pieces.node)
     noisy = shared.add(count(pieces.node), pieces.first, pieces.held, at=pieces.node)
     in_all = noisy.sum()

@@ -245,8 +245,8 @@ class TrackingStream(Stream):
         deviation = float(np.sqrt(noise_variance(scale_for(self._for_leaves))))
         return [
             f"Budget: an event costs {self.budget.count:.4g}, whether it inserts or deletes: {self._for_total:.3g} for "
-            f"its tick's total, {self._for_zones:.3g} for its zone, {self._for_leaves:.3g} for its cell at present; the "
-            "more points there are, the more for the cell.",
+            f"its tick's total, {self._for_zones:.3g} for its zone, {self._for_leaves:.3g} for its cell at present; "
+            "the more points there are, the more for the cell.",
             "Choosing the cells costs nothing: they are chosen from what was released before.",
             f"Counting: a block of ticks is counted once, when enough has happened; a cell's count is off by "
             f"{deviation:.3g} (standard deviation), and then filtered.",
