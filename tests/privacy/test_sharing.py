@@ -182,3 +182,18 @@ def test_no_more_parts_are_drawn_than_memory_allows() -> None:
         count_in_stages(DEEP, uneven, Counting(), 1.0, expected, ((20.0, 6), (5.0, 0)), limit)
         assert drawn[-1] <= 4 * limit
     assert drawn[-1] > 100
+
+
+def test_what_holds_much_is_divided_as_often_as_it_may_be() -> None:
+    """One place holds everything: from stage to stage it is found more closely, four halvings in all."""
+    expected = Expected(np.array([1]), np.array([[500.0], [1.0]]), (Shares.none(), Shares.none()))
+
+    def one_place(nodes: Ints) -> Ints:
+        first, past = DEEP.code_range(nodes)
+        return np.where((first <= 77) & (past > 77), 500, 0)
+
+    found = count_in_stages(DEEP, one_place, Simulation(1), 1.0, expected, ((200.0, 4), (100.0, 2), (10.0, 0)))
+    first, past = DEEP.code_range(found.node)
+    here = (first <= 77) & (past > 77)
+    assert DEEP.bits(found.node[here]).tolist() == [2 + 4]
+    assert found.value[here][0] == pytest.approx(500, abs=20)

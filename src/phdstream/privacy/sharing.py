@@ -5,7 +5,8 @@ its noise is *the sum of the noise of the counts to come*. A node that may later
 given m **parts** of noise, each independent discrete Laplace of scale 1/ε. Its count is released with the sum of
 its parts. If it is then divided, its pieces share its parts out among them; a piece that holds more parts
 than it needs drops some. In the end every piece holds one part: its count has noise of scale 1/ε and no more, however
-often it, or what it was a piece of, was looked at before.
+often it, or what it was a piece of, was looked at before. (Akin to the gradual release of one count of Koufogiannis,
+Han and Pappas, 2015; here what is refined is also divided.)
 
 **Why it costs ε.** Fix everything that is released. That fixes how nodes were divided and which parts went where, for
 both are functions of what was released before. Let o(v) be the value released of a final piece v, and x(v) the true
