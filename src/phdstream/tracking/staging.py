@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -76,6 +77,7 @@ class _Pieces:
     One that may be halved k times holds 2^k parts of noise; its first half takes the first half of them.
     """
 
+    halves: Halves
     node: Ints
     first: Ints
     levels: Ints
@@ -91,27 +93,33 @@ class _Pieces:
             levels = min(levels, max(_PARTS * at_most // max(nodes.size, 1), 1).bit_length() - 1)
         may = np.minimum(levels, halves.total_bits - halves.bits(nodes))
         held = np.int64(1) << may
-        return cls(nodes, np.cumsum(held) - held, may)
+        return cls(halves, nodes, np.cumsum(held) - held, may)
 
-    def may_open(self, halves: Halves, nodes: Ints, bits: int) -> Bools:
+    def may_open(self, nodes: Ints, bits: int) -> Bools:
         """Return which of these nodes, pieces or parts of them, may be halved again."""
-        of = self._holding(halves, nodes, bits)
-        may: Bools = bits - halves.bits(self.node[of]) < self.levels[of]
+        of = self._holding(nodes, bits)
+        may: Bools = bits - self.halves.bits(self.node[of]) < self.levels[of]
         return may
 
-    def divided(self, halves: Halves, nodes: Ints, levels: int) -> _Pieces:
+    def divided(self, nodes: Ints, levels: int) -> _Pieces:
         """Return the nodes that the pieces were divided into, with their share of the noise; the rest is dropped."""
-        of = self._holding(halves, nodes, None)
-        halvings = halves.bits(nodes) - halves.bits(self.node[of])
+        of = self._holding(nodes)
+        halvings = self.halves.bits(nodes) - self.halves.bits(self.node[of])
         left = self.levels[of] - halvings
         first = self.first[of] + ((nodes - (self.node[of] << halvings)) << left)
-        return _Pieces(nodes, first, np.minimum(left, levels))
+        return _Pieces(self.halves, nodes, first, np.minimum(left, levels))
 
-    def _holding(self, halves: Halves, nodes: Ints, bits: int | None) -> Ints:
-        starts = halves.code_range(self.node)[0]
-        order = np.argsort(starts, kind="stable")
-        at: Ints = order[np.searchsorted(starts[order], halves.code_range(nodes, bits)[0], side="right") - 1]
+    def _holding(self, nodes: Ints, bits: int | None = None) -> Ints:
+        """Return in which piece each node lies."""
+        starts, order = self._by_start
+        at: Ints = order[np.searchsorted(starts, self.halves.code_range(nodes, bits)[0], side="right") - 1]
         return at
+
+    @cached_property
+    def _by_start(self) -> tuple[Ints, Ints]:
+        starts = self.halves.code_range(self.node)[0]
+        order = np.argsort(starts, kind="stable")
+        return starts[order], order
 
 
 def count_in_stages(
@@ -136,10 +144,10 @@ def count_in_stages(
     in_all = noisy.sum()
     for fill, levels in later:
         expected = expected.corrected(noisy, variance * pieces.held.astype(np.float64))
-        expected = expected.opened(halves, _heavy(halves, pieces, fill / epsilon), at_most)
+        expected = expected.opened(halves, _heavy(pieces, fill / epsilon), at_most)
         expected, more_without = _possible(expected)
         without = np.concatenate([without, more_without])
-        pieces = pieces.divided(halves, expected.node, levels)
+        pieces = pieces.divided(expected.node, levels)
         noisy = shared.add(count(pieces.node), pieces.first, pieces.held, at=pieces.node)
     values = noisy + (in_all - noisy.sum()) / max(noisy.size, 1)
     counted = Measured(pieces.node, values, np.full(noisy.size, variance))
@@ -152,9 +160,9 @@ def _possible(expected: Expected) -> tuple[Expected, Ints]:
     return expected.only(possible), expected.node[~possible]
 
 
-def _heavy(halves: Halves, pieces: _Pieces, most: float) -> Callable[[Ints, Floats, int], Bools]:
+def _heavy(pieces: _Pieces, most: float) -> Callable[[Ints, Floats, int], Bools]:
     def opens(nodes: Ints, amounts: Floats, bits: int) -> Bools:
-        heavy: Bools = (amounts[:-1].sum(axis=0) > most) & pieces.may_open(halves, nodes, bits)
+        heavy: Bools = (amounts[:-1].sum(axis=0) > most) & pieces.may_open(nodes, bits)
         return heavy
 
     return opens
