@@ -3,7 +3,8 @@
 Where events come was only *expected*, so nodes are counted in stages: first somewhat coarsely, with noise that can
 still be divided (`phdstream.privacy.sharing`), then again where more was found than expected, divided further. In
 the end every node's count has noise of scale 1/ε, and an event, which is in one of them, has cost ε. Which nodes are
-divided is a function of the counts of the stages before.
+divided is a function of the counts of the stages before. (Places without measure hold no events and are left out. If
+one did hold an event, that would cost no more: the place's own parts of noise are dropped, and hide it.)
 
 **Dropped noise is given back.** A node that seems light is not divided, and drops most of its noise; one that seems
 heavy is divided, and keeps it. It seems heavy, too, if its noise happens to be large: so what is kept is too large
