@@ -103,9 +103,12 @@ def largest_loss(codes: list[int], others: list[int], plan: Plan) -> float:
 PLANS: list[Plan] = [((100.0, 2), (6.0, 0)), ((100.0, 2), (6.0, 1), (3.0, 0))]
 
 
+@pytest.mark.parametrize("appears", [True, False], ids=["more", "less"])
+@pytest.mark.parametrize("place", [0, 2])
 @pytest.mark.parametrize("plan", PLANS, ids=["two stages", "three stages"])
-def test_any_number_of_looks_costs_epsilon_once(plan: Plan) -> None:
-    loss = largest_loss([0, 1, 1], [0, 1, 1, 2], plan)
+def test_any_number_of_looks_costs_epsilon_once(plan: Plan, place: int, appears: bool) -> None:
+    without, with_event = [0, 1, 1], [0, 1, 1, place]
+    loss = largest_loss(without, with_event, plan) if appears else largest_loss(with_event, without, plan)
     assert loss <= EPSILON + 1e-3  # the neighbour's parts, cut off later, add a little
     assert loss > EPSILON - 0.01  # and all of it is spent
 

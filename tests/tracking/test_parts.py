@@ -17,6 +17,7 @@ from phdstream.tracking.filtering import Tuning, drift_seen, follow
 from phdstream.tracking.halves import Halves
 from phdstream.tracking.measuring import Layer, Measured, best_estimates
 from phdstream.tracking.shares import Shares, descend, masses
+from phdstream.tracking.staging import count_in_stages
 
 LINE = Halves(phd.Box([(0, 1)], depth=6))
 
@@ -200,13 +201,19 @@ def test_cuts_tile_the_line() -> None:
     expected = expect(LINE, shares, zones, np.array([50.0, 0.0, 0.0]), 60.0, 0.1)
     assert expected.number[0] == 50  # seen: more than its share
     assert expected.number.sum() == pytest.approx(50 + 60 * parts_of(LINE, shares, zones)[0][1:].sum())
+    counted = count_in_stages(LINE, lambda nodes: 0 * nodes, phd.Simulation(1), 1.0, expected, ((5.0, 2), (3.0, 0)))
+    assert counted.node.size > zones.size
+    first, past = (np.sort(ends) for ends in LINE.code_range(counted.node))
+    np.testing.assert_array_equal(first[1:], past[:-1])
+    assert (first[0], past[-1]) == (0, 64)
 
 
-def test_no_more_are_opened_than_allowed() -> None:
-    for limit in (3, 5, 33):
-        start = np.array([[100.0, 0.0, 900.0]])
-        nodes, _ = descend(LINE, (Shares.none(),), np.array([2, 6, 7]), start, lambda _, held, __: held[0] > 10, limit)
-        assert nodes.size <= limit
+@pytest.mark.parametrize("begin", [{1: 1000.0}, {2: 100.0, 6: 0.0, 7: 900.0}], ids=["the root", "several nodes"])
+def test_no_more_are_opened_than_allowed(begin: dict[int, float]) -> None:
+    start, held = np.array(list(begin)), np.array([list(begin.values())])
+    for limit in (1, 2, 3, 5, 33):
+        nodes, _ = descend(LINE, (Shares.none(),), start, held, lambda _, amounts, __: amounts[0] > 10, limit)
+        assert nodes.size <= max(limit, start.size)
         first, past = (np.sort(ends) for ends in LINE.code_range(nodes))
         np.testing.assert_array_equal(first[1:], past[:-1])
 

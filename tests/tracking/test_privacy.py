@@ -28,6 +28,7 @@ class ForcedSums(KnownNoise):
         self.choose, self.sums, self.log_probability = choose, sums, 0.0
         self.calls: list[tuple[float, Ints, Ints]] = []
         self.open_counts: list[ForcedParts] = []
+        self.looked_at: list[tuple[Ints, Ints]] = []
 
     def add(self, values: Ints, scale: float, at: Ints) -> Ints:
         chosen = self.chosen(values.size)
@@ -56,6 +57,7 @@ class ForcedParts:
 
     def add(self, values: Ints, first: Ints, held: Ints, at: Ints) -> Ints:
         self.held = held
+        self.noise.looked_at.append((np.array(at), np.array(held)))
         self.noise.calls[self.call] = (self.scale, np.array(at), np.array(values))
         ends = np.concatenate([[0], np.cumsum(self.chosen)])
         noisy: Ints = ends[first + held] - ends[first]
@@ -164,7 +166,7 @@ def test_every_noise_call_sees_at_most_what_was_declared(
         return
     event, when = rng.random((1, 2)), int(rng.integers(9))
     ticks = [random_tick(rng, deletes) for _ in range(9)]
-    calls = []
+    calls, looks = [], []
     for with_event in (False, True):
         stream = phd.TrackingStream(domain, 1.0, phd.Event(), **options)
         noise = stream.noise = ForcedSums(random_choices(seed), (-20, 0, 30, 300))
@@ -173,7 +175,10 @@ def test_every_noise_call_sees_at_most_what_was_declared(
                 come, gone = (np.r_[come, event], gone) if sign > 0 else (come, np.r_[gone, event])
             stream.update(come, gone)
         calls.append(finished(noise).calls)
+        looks.append(noise.looked_at)
     assert len(calls[0]) == len(calls[1])
+    for look, look_2 in zip(*looks, strict=True):  # every stage of a fine count asks the same, too
+        np.testing.assert_array_equal(look, look_2)
     spent = 0.0
     for (scale, at, values), (scale_2, at_2, values_2) in zip(*calls, strict=True):
         assert scale == scale_2
