@@ -22,7 +22,7 @@ from phdstream.errors import BudgetError
 from phdstream.privacy import Budget, Noise, Unit, calibrate_split, noise_variance, unit_from_dict
 from phdstream.state import Arrays, nest, unnest
 from phdstream.streaming import Events, Stream
-from phdstream.tree import CodeCounts, Estimate, Level, NodeStore, Window, estimate, select_tree
+from phdstream.tree import CodeCounts, Estimate, Level, NodeStore, Window, estimate, select_tree, total_alone
 
 __all__ = ["PHDStream"]
 
@@ -89,7 +89,7 @@ class PHDStream(Stream):
             self._expiring.expire(self._store)
         tree = select_tree(self._store, inserts, self.rule, self.noise, self.max_nodes)  # costs budget.tree
         self._count_leaves(tree, inserts, deletes, len(waiting))  # costs budget.count
-        published = estimate(self._store, tree, self._key)
+        published = self._first_sound([lambda: estimate(self._store, tree, self._key), self._total_alone])
         self._remember(tree)
         return published
 
@@ -99,6 +99,13 @@ class PHDStream(Stream):
         change = self._store.count(leaves, inserts.within(nodes) - deletes.within(nodes), self.noise)
         if self._expiring:
             self._expiring.record(leaves, change, spread_over=ticks)
+
+    def _total_alone(self) -> Estimate:
+        """Return what was released about the root, and nothing else."""
+        total, variance = (
+            float(self._store[f"own{part}"][0] + self._store[f"below{part}"][0]) for part in ("", "_variance")
+        )
+        return total_alone(total, max(variance, 0.0), self._key)
 
     def _remember(self, tree: list[Level]) -> None:
         """Note which nodes were used, and fold the least recently used ones if there are too many."""

@@ -7,6 +7,7 @@ a release; it alone draws noise, and its module says why that is private.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -21,7 +22,7 @@ from phdstream.privacy import Budget, ExactNoise, Noise, Unit, noise_from_dict
 from phdstream.promise import describe, facts, parameters
 from phdstream.release import Release
 from phdstream.state import Arrays, nest, read_state, unnest, write_state
-from phdstream.tree import Estimate
+from phdstream.tree import Estimate, Fallback, faults
 
 __all__ = ["Events", "Stream"]
 
@@ -57,6 +58,7 @@ class Stream(ABC):
         self._waiting: list[Events] = []
         self._release: Release | None = None
         self._broken = False
+        self._fallback = Fallback()
 
     def update(self, inserts: Any = None, deletes: Any = None, users: Any = None, delete_users: Any = None) -> Release:
         """Take one tick's events and return its release.
@@ -72,6 +74,7 @@ class Stream(ABC):
             )
         events = self._intake.admit(inserts, deletes, users, delete_users)
         self._broken = True  # until the tick is done: its noise must not be drawn twice
+        self._fallback.taken = False
         self.tick += 1
         self._waiting.append(events)
         if self.window:
@@ -90,11 +93,23 @@ class Stream(ABC):
         published = self._release_tick(waiting)
         before, empty = self._release, np.zeros(0, np.int64)
         nodes, points = (before.leaves, before.points) if before else (empty, empty)
-        return Release(self.domain, self.tick, published, self._key, facts(self), nodes, points)
+        about = facts(self) | ({"fallback": True} if self._fallback.taken else {})
+        return Release(self.domain, self.tick, published, self._key, about, nodes, points)
 
     @abstractmethod
     def _release_tick(self, waiting: list[Events]) -> Estimate:
         """Count the events of a tick (at the start, of all ticks up to it) with noise, and say what to publish."""
+
+    def _first_sound(self, ways: list[Callable[[], Estimate]]) -> Estimate:
+        """Return the first whole release that some ways to publish give, from noisy values that were drawn already.
+
+        The ways see nothing but noisy values, so which one it is tells nothing more (`phdstream.tree.soundness`); a
+        release that is not by the first way says ``fallback`` in its facts. No noise is drawn again.
+        """
+        published = self._fallback.first_sound(ways, lambda estimate: not faults(self.domain, estimate))
+        if wrong := faults(self.domain, published) if self._fallback.taken else []:
+            raise StateError(f"this tick cannot be published: {', '.join(wrong)}. Please report that as a bug.")
+        return published
 
     @property
     def release(self) -> Release | None:

@@ -158,7 +158,7 @@ class TestWindow:
         for _ in range(3):
             release = stream.update()
         assert release.total == pytest.approx(0, abs=1e-6)
-        assert stream._totals.variance < 50 * 2 / (0.03 * 0.5) ** 2
+        assert stream._model.totals.variance < 50 * 2 / (0.03 * 0.5) ** 2
 
     def test_the_error_of_the_total_stops_growing(self) -> None:
         errors = {"early": [], "late": []}

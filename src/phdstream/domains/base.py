@@ -44,6 +44,11 @@ class Domain(ABC):
         return 0
 
     @property
+    def even(self) -> bool:
+        """Whether all children of a node have the same measure; then all nodes have some."""
+        return type(self).children is Domain.children
+
+    @property
     def depth(self) -> int:
         """The number of levels below the root."""
         return len(self.level_bits)
@@ -77,6 +82,12 @@ class Domain(ABC):
     @abstractmethod
     def measure(self, nodes: Ints) -> Floats:
         """Return the size of each node: volume, or number of atoms."""
+
+    def has_measure(self, nodes: Ints) -> Bools:
+        """Return which nodes have any measure."""
+        if self.even:
+            return np.ones(nodes.size, dtype=bool)
+        return np.asarray(self.measure(nodes) > 0)
 
     @abstractmethod
     def overlap(self, nodes: Ints, rectangles: Any) -> Floats:
@@ -122,10 +133,10 @@ class Domain(ABC):
 
     def levels(self, nodes: Ints) -> Ints:
         """Return the depth of each node in the tree; the root has level 0."""
-        return self._first_nodes.searchsorted(nodes, side="right").astype(np.int64) - 1
+        return self.first_nodes.searchsorted(nodes, side="right").astype(np.int64) - 1
 
     @cached_property
-    def _first_nodes(self) -> Ints:
+    def first_nodes(self) -> Ints:
         """The first node of level 0, 1, 2, ..."""
         return np.int64(ROOT) << self.bits_through
 

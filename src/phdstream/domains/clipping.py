@@ -34,8 +34,11 @@ class ClippedCells:
 
     def areas(self, nodes: Ints, parents: Ints | None = None) -> Floats:
         """Return the area of each node inside the shape; pieces are cut from the parents' where those are known."""
-        self._clip(nodes, parents)
-        return np.array([self._area[node] for node in nodes.tolist()], dtype=np.float64)
+        area = list(map(self._area.get, nodes.tolist()))
+        if None in area:
+            self._clip(nodes, parents)
+            area = list(map(self._area.get, nodes.tolist()))
+        return np.array(area, dtype=np.float64)
 
     def _clip(self, nodes: Ints, parents: Ints | None = None) -> None:
         known = np.array([node in self._area for node in nodes.tolist()], dtype=bool)

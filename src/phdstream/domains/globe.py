@@ -103,6 +103,10 @@ class Globe(Domain):
         """Return the area of each node in km², exact up to rounding."""
         return _RADIUS**2 * np.where(nodes == ROOT, 4 * np.pi, self._areas(nodes))
 
+    def has_measure(self, nodes: Ints) -> Bools:
+        """Return which nodes are cells of the six faces: all of those have an area."""
+        return np.asarray((nodes == ROOT) | (self.code_range(nodes)[0] >> (self.total_bits - 3) < _FACES))
+
     def _areas(self, nodes: Ints) -> Floats:
         cells = self._cells(nodes)
         return spherical_area(cells.u, cells.v, cells.du, cells.dv)

@@ -37,7 +37,7 @@ class Emptiness:
     [0.9, 0.2]
     """
 
-    part: float
+    part: float = _UNTOLD
     strength: float = 1.0
 
     @classmethod
@@ -45,7 +45,7 @@ class Emptiness:
         """Return the emptiness of what is known so far."""
         known = (np.sqrt(shares.doubt) / 2 < _WELL_KNOWN) & (masses(halves, shares, total) > 0)
         if known.sum() < _ENOUGH:
-            return cls(_UNTOLD, strength)
+            return cls(strength=strength)
         part = float((_smaller(shares.lean[known]) < _NEARLY_EMPTY).mean())
         return cls(least_and_most(part), strength)
 

@@ -31,7 +31,7 @@ class Halves:
     def __init__(self, domain: Domain) -> None:
         self.domain, self.axes = domain, domain.grid_axes
         through = domain.bits_through
-        self.even = type(domain).children is Domain.children  # all children of the same measure
+        self.even = domain.even
         self._level = np.searchsorted(through, np.arange(self.total_bits + 1), side="right") - 1
 
     @property

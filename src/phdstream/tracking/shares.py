@@ -70,6 +70,25 @@ class Shares:
         """Return some of the shares."""
         return Shares(self.node[kept], self.lean[kept], self.doubt[kept])
 
+    def sound(self) -> bool:
+        """Whether every lean lies between -1 and 1 and every doubt is a number that is not negative."""
+        return bool((np.abs(self.lean) <= 1).all() and (self.doubt >= 0).all() and np.isfinite(self.doubt).all())
+
+    def mended(self, halves: Halves) -> Shares:
+        """Return sound shares of the same nodes: leans within their limits, and nothing in halves without measure.
+
+        Where a lean or a doubt is no number, the node leans as the measure does.
+        """
+        lean, doubt = np.clip(self.lean, -1, 1), np.clip(self.doubt, 0, UNKNOWN)
+        lost = ~(np.isfinite(self.lean) & np.isfinite(self.doubt))
+        lengths = halves.bits(self.node)
+        for bits in np.unique(lengths).tolist():
+            at = np.flatnonzero(lengths == bits)
+            measure, unknown = Shares.none().of(halves, self.node[at], bits)
+            lean[at] = np.where(lost[at] | (np.abs(measure) == 1), measure, lean[at])
+            doubt[at] = np.where(lost[at], unknown, doubt[at])
+        return Shares(self.node, lean, doubt)
+
     def find(self, nodes: Ints) -> tuple[Ints, Bools]:
         """Return where each node is among the measured ones, and whether it is."""
         if not self.node.size:

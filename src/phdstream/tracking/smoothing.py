@@ -2,13 +2,14 @@
 
 A density that changes little from cell to cell can be told from the neighbours. If the densities of the cells before
 and after a cell, along the coordinate in which it is halved, are a and b and its own is c, the parabola with these
-three means gives the first half ``c + (a - b)/8``: a lean of ``(a - b)/8c``. How far leans of a level deviate from that
-beyond noise and chance is learnt from those that were measured (a variance k); a measured lean with doubt w
-is then moved towards the neighbours' by ``w/(w + k + 1/mass)``, nearly all the way where the density is smooth and
-counts are noisy, and not at all where it is rugged. A half that was decided to be empty stays so. Cells that
-were not divided are divided twice more in the same way, with doubt ``k + 1/mass``. This is done from the root down, so
-neighbours are already smooth, and only on domains whose codes halve coordinates in turn (boxes, regions). What is
-known is not changed: this is a view of it.
+three means gives the first half ``c + (a - b)/8``: a lean of ``(a - b)/8c``. (Where the halves differ in measure, the
+odds that this gives multiply those of the measure: see `_tilted`.) How far leans of a level deviate from that beyond
+noise and chance is learnt from those that were measured (a variance k); a measured lean with doubt w is then moved
+towards the neighbours' by ``w/(w + k + 1/mass)``, nearly all the way where the density is smooth and counts are noisy,
+and not at all where it is rugged. A half that was decided to be empty stays so. Cells that were not divided are divided
+twice more in the same way, with doubt ``k + 1/mass``. This is done from the root down, so neighbours are already
+smooth, and only on domains whose codes halve coordinates in turn (boxes, regions). What is known is not changed: this
+is a view of it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ __all__ = ["view"]
 _THIN, _WORTH_DIVIDING, _FINER = 0.2, 0.5, 2
 """Measured nodes with fewer points are left whole, unmeasured ones too; those with more are halved this often."""
 _STEEPEST = 0.9
+_FAINT = 1e-200
+"""With less of the measure than this a place tells no density: dividing by it could overflow."""
 _SOFTEN, _CAUTION = 0.1, 2.0
 """Well measured leans tell more of the ruggedness; it is taken to be this many standard errors above its estimate."""
 
@@ -74,7 +77,7 @@ class _Smoother:
         """Return the smoothed leans and doubts of the opened nodes of this level."""
         at = np.searchsorted(self._here, nodes)
         mass, prior = self._mass[at], 2 * halves.first_share(nodes, bits) - 1
-        prior = prior + (1 - prior**2) * self._slope(halves, nodes, at, bits)
+        prior = _tilted(prior, self._slope(halves, nodes, at, bits))
         found, measured = self._found[at], self._measured[at]
         lean, doubt = self._shares.lean[found], self._shares.doubt[found]  # where measured
         chance = 1 / np.maximum(mass, _THIN)
@@ -82,7 +85,7 @@ class _Smoother:
             self._learn((lean - prior)[measured], (doubt + chance)[measured])
         spread = chance + self._ruggedness
         gain = np.where(measured & self._emptied[found], 1.0, spread / (spread + doubt))
-        lean = np.where(measured, prior + gain * (lean - prior), prior)
+        lean = np.clip(np.where(measured, prior + gain * (lean - prior), prior), -1, 1)  # rounding must not leave that
         doubt = np.where(measured, gain * doubt, np.minimum(spread, 1.0))
         self._parts.append((nodes, lean, doubt))
         self._end(halves, np.delete(np.arange(self._here.size), at), bits)
@@ -116,10 +119,23 @@ class _Smoother:
     def _density(self) -> Floats:
         """Return the densities of the level's nodes; NaN where there is no measure, and so nothing to tell."""
         unknown: Floats = np.full(self._mass.size, np.nan)
-        return np.divide(self._mass, self._measure, out=unknown, where=self._measure > 0)
+        return np.divide(self._mass, self._measure, out=unknown, where=self._measure > _FAINT)
 
     def _end(self, halves: Halves, ended: Ints, bits: int) -> None:
         """Remember the densities of nodes that are not halved."""
         starts, densities = self._ended
         first = halves.code_range(self._here[ended], bits)[0]
         self._ended = np.concatenate([starts, first]), np.concatenate([densities, self._density()[ended]])
+
+
+def _tilted(prior: Floats, slope: Floats) -> Floats:
+    """Return the leans of halves whose measures lean as ``prior`` and whose densities as ``slope``.
+
+    With odds ``(1 + lean)/(1 - lean)`` of the first half, those of the two multiply; so the result lies between -1 and
+    1 as they do, and a half without measure stays empty. (Steep slopes end at `_STEEPEST`, so it is never 0/0.)
+
+    >>> _tilted(np.array([0.0, 1.0, -0.5]), np.array([0.5, -0.9, 0.5])).tolist()
+    [0.5, 1.0, 0.0]
+    """
+    tilted: Floats = np.clip((prior + slope) / (1 + prior * slope), -1, 1)
+    return tilted

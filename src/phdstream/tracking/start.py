@@ -7,6 +7,8 @@ the sum of their budgets, which is ``budget.count``.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from phdstream.arrays import Ints
@@ -16,9 +18,10 @@ from phdstream.tracking.emptiness import Emptiness
 from phdstream.tracking.filtering import Tuning, follow
 from phdstream.tracking.halves import Halves
 from phdstream.tracking.measuring import Layer, Measured, best_estimates, count_variance
+from phdstream.tracking.model import learnt
 from phdstream.tracking.shares import Shares
 from phdstream.tracking.staging import Expected, Plan, count_in_stages
-from phdstream.tree import CodeCounts
+from phdstream.tree import CodeCounts, Fallback
 
 __all__ = ["count_start"]
 
@@ -34,9 +37,18 @@ _DRIFT, _EMPTINESS = 1.0, 0.3
 
 
 def count_start(
-    halves: Halves, inserts: CodeCounts, deletes: CodeCounts, budget: Budget, noise: Noise, most_nodes: int
+    halves: Halves,
+    inserts: CodeCounts,
+    deletes: CodeCounts,
+    budget: Budget,
+    noise: Noise,
+    most_nodes: int,
+    fallback: Fallback,
 ) -> tuple[Shares, Layer]:
-    """Return the shares, and the best estimate of the total as the layer of the root."""
+    """Return the shares, and the best estimate of the total as the layer of the root.
+
+    Where learning from a round fails, what was known before it stays (see `phdstream.tracking.model`).
+    """
 
     def live(nodes: Ints) -> Ints:
         return inserts.within(nodes) - deletes.within(nodes)
@@ -52,6 +64,14 @@ def count_start(
         counts = Measured.both(counts, counted)
         layers = best_estimates(halves, counts)
         total = max(float(layers[0].value[0]), 0.0)
-        shares = follow(halves, Shares.none(), layers, total, total, Tuning(_DRIFT))
-    tuning = Tuning(_DRIFT, emptiness=Emptiness.seen_in(halves, shares, total, _EMPTINESS))
-    return follow(halves, Shares.none(), layers, total, total, tuning), layers[0]
+        shares = learnt(halves, fallback, partial(_learn, halves, layers, total, Tuning(_DRIFT)), shares)
+
+    def finally_learnt() -> Shares:
+        emptiness = Emptiness.seen_in(halves, shares, total, _EMPTINESS)
+        return _learn(halves, layers, total, Tuning(_DRIFT, emptiness=emptiness))
+
+    return learnt(halves, fallback, finally_learnt, shares), layers[0]
+
+
+def _learn(halves: Halves, layers: list[Layer], total: float, tuning: Tuning) -> Shares:
+    return follow(halves, Shares.none(), layers, total, total, tuning)

@@ -16,8 +16,8 @@ every round's fine count: it costs the sum of their budgets, which is ``budget.c
 Counts of different ticks, batches, blocks and kinds see different events, so they compose in parallel; the rest
 composes adaptively (each count's question may depend on earlier answers). So one event costs at most
 ``budget.count`` over the whole stream, whatever the others are, and a unit's events add up to at most ε
-(`phdstream.privacy.budget`). Everything else is computed from released counts. The events of the open block are
-kept until they are counted: private state, never published.
+(`phdstream.privacy.budget`). Everything else is computed from released counts (`phdstream.tracking.model`). The
+events of the open block are kept until they are counted: private state, never published.
 """
 
 from __future__ import annotations
@@ -32,20 +32,16 @@ from phdstream.domains import ROOT, Domain, domain_from_dict
 from phdstream.privacy import Budget, Noise, Unit, noise_variance, scale_for, unit_from_dict
 from phdstream.state import Arrays, nest, unnest
 from phdstream.streaming import Events, Stream
-from phdstream.tracking.adapting import elsewhere, enough, tuning
+from phdstream.tracking.adapting import enough
 from phdstream.tracking.block import Tide
 from phdstream.tracking.buffer import Buffer
-from phdstream.tracking.choosing import cut, expect, parts_of, patience, spending
-from phdstream.tracking.emptiness import Emptiness
-from phdstream.tracking.filtering import Tuning, drift_seen, follow
+from phdstream.tracking.choosing import patience, spending
 from phdstream.tracking.halves import Halves
-from phdstream.tracking.measuring import Layer, Measured, best_estimates, count_variance
-from phdstream.tracking.publishing import publish
-from phdstream.tracking.shares import Shares, masses
-from phdstream.tracking.smoothing import view
-from phdstream.tracking.staging import Expected, Plan, count_in_stages
+from phdstream.tracking.measuring import Measured, count_variance
+from phdstream.tracking.model import Model
+from phdstream.tracking.shares import Shares
+from phdstream.tracking.staging import Plan, count_in_stages
 from phdstream.tracking.start import count_start
-from phdstream.tracking.totals import Totals
 from phdstream.tree import CodeCounts, Estimate
 
 __all__ = ["TrackingStream"]
@@ -55,8 +51,6 @@ _ONCE_SPENT_ON = (0.03, 0.09, 0.88)
 _LEAVES: Plan = ((3.0, 2), (3.5, 0))
 """The stages of a fine count."""
 _ZONE, _ZONE_BITS, _BATCH = 40.0, 7, 0.08
-_BETWEEN, _AS_SURPRISE = Tuning(drift=0.03), 1.5
-"""How the shares follow the zones; how many times the drift seen in the cells is what zones would call surprise."""
 
 
 class TrackingStream(Stream):
@@ -101,10 +95,9 @@ class TrackingStream(Stream):
         self.budget = Budget.per_event(epsilon, unit, deletes=self.deletes)
         self._divide_budget(spending(0.0, self.budget.count))
         self._halves = Halves(domain)
-        self._shares, self._totals = Shares.none(), Totals(window)
-        self._view, self._viewed_at = Shares.none(), 0.0
+        self._model = Model(self._halves, window, max_nodes, self._fallback)
         self._tides: list[Tide] = []
-        self._patience, self._surprises = 0.0, [0.0, 0.0]
+        self._patience = 0.0
 
     def _divide_budget(self, parts: Sequence[float]) -> None:
         """Fix what is spent on what by the events of a block, until it ends: they spend as they come."""
@@ -113,9 +106,10 @@ class TrackingStream(Stream):
 
     def _release_tick(self, waiting: list[Events]) -> Estimate:
         """Count the tick roughly; if the block is due, count it finely; publish."""
-        self._totals.pass_tick()
+        self._model.totals.pass_tick()
         if not self._tides:
-            return self._start(waiting)
+            self._start(waiting)
+            return self._first_sound(self._model.ways(self._tides, self._key))
         (events,) = waiting
         for tide, codes in zip(self._tides, events, strict=False):  # without deletes there is one tide
             tide.take(codes, self._noisy_total(codes))  # costs e0
@@ -123,18 +117,21 @@ class TrackingStream(Stream):
         for tide in self._tides:
             if due or tide.batch_total >= self._worth_counting(tide):
                 tide.add_zones(self._count(tide.batch, tide.zones, self._for_zones))  # costs e1
-        return self._close_block() if due else self._between()
+        if due:
+            self._close_block()
+        return self._first_sound(self._model.ways(self._tides, self._key))
 
     def _due(self) -> bool:
         """Whether enough has happened to count the block finely: a function of noisy counts and the tick."""
         if self.window is not None and len(self._tides[0].by_tick) >= max(1, self.window // 2):
             return True  # before any of it expires
-        surprise = max(*self._surprises, *(tide.surprise() for tide in self._tides))
-        return sum(tide.number[0] for tide in self._tides) >= enough(self._patience, surprise) * self._totals.value
+        surprise = max(*self._model.surprises, *map(self._model.surprise_of, self._tides))
+        happened = sum(tide.number[0] for tide in self._tides)
+        return happened >= enough(self._patience, surprise) * self._model.totals.value
 
     def _worth_counting(self, tide: Tide) -> float:
         """How many events make it worth counting the zones: more than the noise of doing so."""
-        return max(_BATCH * self._totals.value, 2 * tide.zones.size / self._for_zones)
+        return max(_BATCH * self._model.totals.value, 2 * tide.zones.size / self._for_zones)
 
     def _noisy_total(self, codes: Ints) -> int:
         scale = scale_for(self._for_total)
@@ -144,93 +141,43 @@ class TrackingStream(Stream):
         """Return noisy counts of disjoint nodes; an event enters one of them, by 1."""
         return self.noise.add(events.within(nodes), scale_for(budget), at=nodes)
 
-    def _start(self, waiting: list[Events]) -> Estimate:
+    def _start(self, waiting: list[Events]) -> None:
         """Count everything up to now, and open the first block."""
         inserts, deletes = (CodeCounts(self._halves, np.concatenate(codes)) for codes in zip(*waiting, strict=True))
-        self._shares, root = count_start(self._halves, inserts, deletes, self.budget, self.noise, self.max_nodes)
-        self._totals.settle([1.0] * len(waiting), max(float(root.value[0]), 0.0), float(root.variance[0]))
-        self._forget()
+        known = count_start(
+            self._halves, inserts, deletes, self.budget, self.noise, self.max_nodes, self._fallback
+        )  # costs budget.count
+        self._model.begin(*known, ticks=len(waiting))
         self._open_block()
-        return self._published()
 
     def _open_block(self) -> None:
         """Choose what is spent on what, the zones, and how much must happen until the next fine count: all public."""
-        total = self._totals.value
+        total = self._model.totals.value
         self._divide_budget(spending(total, self.budget.count))
         self._patience = patience(total, self._for_leaves)
-        zones, empty = cut(self._halves, self._shares, total, _ZONE / self._for_zones, _ZONE_BITS)
-        expected = parts_of(self._halves, self._shares, zones)[0]
+        zones, empty, expected = self._model.zones(_ZONE / self._for_zones, _ZONE_BITS)
         variances = [count_variance(budget) for budget in (self._for_total, self._for_zones)]
         signs = (1, -1) if self.deletes else (1,)
         buffers = [(Buffer(self._halves), Buffer(self._halves)) for _ in signs]
         fixed = (zones, empty, expected, variances[0], variances[1])
         self._tides = [Tide(sign, *fixed, *pair) for sign, pair in zip(signs, buffers, strict=True)]
-        self._look(total)
+        self._model.look(total)
 
-    def _look(self, total: float) -> None:
-        """Make the view of the shares that is published until the next block."""
-        self._viewed_at, self._emptiness = total, Emptiness.seen_in(self._halves, self._shares, total)
-        self._view = view(self._halves, self._shares, total, self._emptiness, self.max_nodes)
-
-    def _between(self) -> Estimate:
-        """Publish with the zones' changes, for now; nothing is kept of that."""
-        shares, total, variance = self._view, self._totals.value, self._totals.variance
-        now = total
-        for tide in self._tides:
-            seen = tide.sign * max(tide.in_zones[0], 0.0)
-            now, variance = now + tide.sign * tide.number[0], variance + tide.number[1]
-            total = max(total + seen, 0.0)
-            if tide.zone_counts:
-                layers = best_estimates(self._halves, tide.measured_zones())
-                shares = follow(self._halves, shares, layers, total, seen, _BETWEEN)
-        return publish(self._halves, shares, max(now, 0.0), variance, self._key)
-
-    def _close_block(self) -> Estimate:
+    def _close_block(self) -> None:
         """Count the block's events finely, where they are expected; learn from that; begin a new block."""
         for tide in self._tides:
-            counted = self._count_finely(tide)  # costs e2
-            fine = Measured(counted.node, tide.sign * counted.value, counted.variance)
-            self._learn(
-                tide,
-                best_estimates(self._halves, Measured.both(fine, tide.measured_zones(), tide.measured_total())),
-            )
-        self._forget()
+            self._model.learn(tide, self._count_finely(tide))  # costs e2
+        self._model.forget()
         self._open_block()
-        return self._published()
 
     def _count_finely(self, tide: Tide) -> Measured:
-        expected, count = self._expected(tide), tide.codes.within
+        expected, count = self._model.expected(tide), tide.codes.within
         return count_in_stages(self._halves, count, self.noise, self._for_leaves, expected, _LEAVES, self.max_nodes)
-
-    def _expected(self, tide: Tide) -> Expected:
-        anywhere = elsewhere(tide.sign, max(self._surprises[tide.sign < 0], tide.surprise()))
-        return expect(self._halves, self._view, tide.zones, tide.zone_totals, tide.number[0], anywhere)
-
-    def _learn(self, tide: Tide, layers: list[Layer]) -> None:
-        """Let the totals and the shares follow what was counted."""
-        change = tide.sign * max(tide.sign * float(layers[0].value[0]), 0.0)
-        drift = drift_seen(self._halves, self._shares, layers)
-        self._surprises[tide.sign < 0] = max(tide.surprise(layers), _AS_SURPRISE * drift)
-        trust = tuning(tide.sign, max(self._surprises[: 1 if tide.sign > 0 else 2]), self._emptiness)
-        self._totals.settle(tide.by_tick, change, float(layers[0].variance[0]))
-        self._shares = follow(self._halves, self._shares, layers, self._totals.value, change, trust)
-
-    def _published(self) -> Estimate:
-        return publish(self._halves, self._view, self._totals.value, self._totals.variance, self._key)
-
-    def _forget(self) -> None:
-        """Keep no more nodes than allowed: forget those that hold the fewest points (public)."""
-        shares = self._shares
-        if shares.node.size > self.max_nodes:
-            lightest_last = np.argsort(-masses(self._halves, shares, self._totals.value), kind="stable")
-            kept = np.zeros(shares.node.size, dtype=bool)
-            kept[lightest_last[: self.max_nodes]] = True  # of equals the higher up
-            self._shares = shares.only(kept)
 
     @property
     def nodes(self) -> int:
         """How many nodes the stream remembers."""
-        return self._shares.node.size
+        return self._model.shares.node.size
 
     def options(self) -> dict[str, Any]:
         """Return the method's own parameters: none."""
@@ -263,10 +210,11 @@ class TrackingStream(Stream):
         return cls(domain, unit=unit, noise=noise, **fixed)
 
     def _own_state(self) -> tuple[dict[str, Any], Arrays]:
-        shares = {"node": self._shares.node, "lean": self._shares.lean, "doubt": self._shares.doubt}
-        arrays = nest("shares", shares) | {"totals": self._totals.to_array()}
-        own: dict[str, Any] = {"patience": self._patience, "surprises": list(self._surprises), "tides": []}
-        own |= {"viewed_at": self._viewed_at, "spent_on": self._spent_on}
+        model = self._model
+        shares = {"node": model.shares.node, "lean": model.shares.lean, "doubt": model.shares.doubt}
+        arrays = nest("shares", shares) | {"totals": model.totals.to_array()}
+        own: dict[str, Any] = {"patience": self._patience, "surprises": list(model.surprises), "tides": []}
+        own |= {"viewed_at": model.viewed_at, "spent_on": self._spent_on}
         for i, tide in enumerate(self._tides):
             numbers, private = tide.to_state()
             own["tides"].append(numbers)
@@ -274,11 +222,12 @@ class TrackingStream(Stream):
         return own, arrays
 
     def _restore_own(self, own: dict[str, Any], arrays: Arrays) -> None:
-        self._shares = Shares(**unnest("shares", arrays))
-        self._totals.restore(arrays["totals"])
+        model = self._model
+        model.shares = Shares(**unnest("shares", arrays))
+        model.totals.restore(arrays["totals"])
         self._tides = [
             Tide.from_state(self._halves, numbers, unnest(f"tide{i}", arrays)) for i, numbers in enumerate(own["tides"])
         ]
         self._divide_budget(own.get("spent_on", _ONCE_SPENT_ON))
-        self._patience, self._surprises = own["patience"], list(own.get("surprises", [own.get("surprise"), 0.0]))
-        self._look(own.get("viewed_at", self._totals.value))  # states of earlier versions do not say
+        self._patience, model.surprises = own["patience"], list(own.get("surprises", [own.get("surprise"), 0.0]))
+        model.look(own.get("viewed_at", model.totals.value))  # states of earlier versions do not say
