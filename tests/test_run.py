@@ -21,8 +21,8 @@ import pytest
 
 from phdstream.config import load_config
 from phdstream.errors import ConfigError, InputError, PhdstreamError, StateError
+from phdstream.folders import LockedFolder
 from phdstream.running import run
-from phdstream.sinks import folder as folder_module
 
 DAY = np.timedelta64(1, "D")
 START = np.datetime64("2024-03-01", "us")
@@ -343,16 +343,16 @@ class TestResume:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         config = write(tmp_path)
-        real, calls = folder_module.replace_file, [0]
+        real, calls = LockedFolder.replace, [0]
 
         def full_at_the_eighth(*args: Any) -> None:
-            calls[0] += 1
+            calls[0] += args[1] != "committed" and "state" not in args[1]
             if calls[0] == 8:
                 raise OSError(errno.ENOSPC, "No space left on device")
             real(*args)
 
         with monkeypatch.context() as patch:
-            patch.setattr(folder_module, "replace_file", full_at_the_eighth)
+            patch.setattr(LockedFolder, "replace", full_at_the_eighth)
             with pytest.raises(StateError, match="No space left"):
                 run(load_config(config))
         before = digests(tmp_path)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from phdstream.errors import InputError
 
-__all__ = ["Bools", "Floats", "Ints", "points_array", "rectangles_array", "users_array"]
+__all__ = ["Bools", "Floats", "Ints", "points_array", "rectangles_array"]
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
@@ -74,28 +74,4 @@ def rectangles_array(rectangles: Any, dimension: int) -> Floats:
         )
     if np.isnan(array).any() or (array[:, :dimension] > array[:, dimension:]).any():
         raise InputError("every rectangle needs its minima at or below its maxima, and no NaN.")
-    return array
-
-
-def users_array(users: Any, events: int, what: str) -> NDArray[Any]:
-    """Return one user per event, as integers, text or bytes; refuse anything else.
-
-    >>> users_array(["ann", "bob"], 2, "inserts")
-    array(['ann', 'bob'], dtype='<U3')
-    """
-    if users is None:
-        if events:
-            raise InputError(f"the unit is User(...), so each of the {what} needs a user: pass one per event.")
-        return np.empty(0, dtype=np.int64)
-    if isinstance(users, pa.Array | pa.ChunkedArray):
-        users = users.to_numpy() if isinstance(users, pa.ChunkedArray) else users.to_numpy(zero_copy_only=False)
-    array = np.asarray(users)
-    if array.dtype == object:
-        if any(user is None for user in array.tolist()):
-            raise InputError("every event needs a user; at least one came without: drop such events first.")
-        array = np.asarray(array.tolist())
-    if array.ndim != 1 or array.shape[0] != events:
-        raise InputError(f"users must be one-dimensional, with one entry for each of the {what}.")
-    if array.size and array.dtype.kind not in "iuUS":
-        raise InputError(f"users must be integers, text or bytes, not {array.dtype}.")
     return array

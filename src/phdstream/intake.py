@@ -11,16 +11,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phdstream.arrays import Ints, users_array
+from phdstream.arrays import Ints
 from phdstream.domains import Domain
 from phdstream.errors import InputError
-from phdstream.privacy import ContributionBound, Unit, User
+from phdstream.privacy import ContributionBound, Unit, User, UserIds, user_ids
 
-__all__ = ["Intake", "PrivateTally"]
+__all__ = ["EncodedEvents", "Intake", "PrivateTally"]
 
 _LIVE_BITS = 16
 _LOOKED_AT = 1000
 """How many points outside are tried with their coordinates swapped, each tick: enough to tell."""
+
+
+@dataclass(frozen=True)
+class EncodedEvents:
+    """Events that are inside the domain and already placed on its tree: one code each, and one user if users matter.
+
+    `Stream.update` takes them in place of points. Private.
+    """
+
+    codes: Ints
+    users: UserIds
+
+    def __len__(self) -> int:
+        return int(self.codes.size)
 
 
 @dataclass
@@ -58,30 +72,44 @@ class Intake:
 
     def admit(self, inserts: Any, deletes: Any, users: Any, delete_users: Any) -> tuple[Ints, Ints]:
         """Return the codes of the inserts and deletes to count. Bad input is refused before anything changes."""
-        come, gone = (self.domain.points(points) for points in (inserts, deletes))
+        come, gone = (
+            points if isinstance(points, EncodedEvents) else self.domain.points(points) for points in (inserts, deletes)
+        )
         if len(gone) and not self.deletes:
             raise InputError("this stream was declared without deletes (insert_only or window), but deletes came.")
+        users, delete_users = (
+            points.users if isinstance(points, EncodedEvents) else named
+            for points, named in ((come, users), (gone, delete_users))
+        )
         whose = self._whose(users, len(come), "inserts"), self._whose(delete_users, len(gone), "deletes")
+        if whose[0] and whose[1] and whose[0].kind != whose[1].kind:
+            raise InputError(f"users of inserts are {whose[0].kind} and of deletes {whose[1].kind}: pass one form.")
         codes = self._codes(come, 0, whose[0]), self._codes(gone, 1, whose[1])
         if self.deletes:
             self._match(*codes)
         return codes
 
-    def _whose(self, users: Any, events: int, what: str) -> NDArray[Any] | None:
+    def _whose(self, users: Any, events: int, what: str) -> UserIds | None:
         if not isinstance(self.unit, User):
             return None
-        names = users_array(users, events, what)
+        names = user_ids(users, events, what)
         for bound in self._bounds:
             bound.check(names)
         return names
 
-    def _codes(self, points: NDArray[Any], kind: int, users: NDArray[Any] | None) -> Ints:
+    def _codes(self, points: NDArray[Any] | EncodedEvents, kind: int, users: UserIds | None) -> Ints:
+        if isinstance(points, EncodedEvents):
+            return self._bounded(points.codes, kind, users)
         codes, inside = self.domain.encode(points)
         if not inside.all():
             outside = points[~inside]
             self.tally.outside += len(outside)
             self.tally.swapped += self._swapped(outside)
-            codes, users = codes[inside], None if users is None else users[inside]
+            codes, users = codes[inside], None if users is None else users.filter(inside)
+        return self._bounded(codes, kind, users)
+
+    def _bounded(self, codes: Ints, kind: int, users: UserIds | None) -> Ints:
+        """Return the codes of the events within their users' bounds."""
         if users is not None:
             keep = self._bounds[kind].admit(users)
             self.tally.over_bound += int((~keep).sum())
@@ -120,4 +148,4 @@ class Intake:
         """Take the private tables back from `to_arrays`."""
         self._live, self.tally = np.array(arrays["live"]), PrivateTally(**tally)
         for name, bound in zip(("insert", "delete"), self._bounds, strict=True):
-            bound.restore({key: arrays[f"{name}_{key}"] for key in ("users", "used", "kind")})
+            bound.restore({key: arrays[f"{name}_{key}"] for key in bound.to_arrays()})

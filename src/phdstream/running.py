@@ -37,9 +37,8 @@ def run(config: Config, progress: Callable[[int, int | None], None] = lambda tic
 
     ``progress`` is told each tick's number and how many there are (None if ticks go by rows): both public.
     """
-    folder = ReleaseFolder(config.releases, _extra_facts(config), config.format)
-    with durable(config.state, config.stream()) as stream:
-        folder.check_not_ahead_of(stream.tick)
+    asked = config.stream()
+    with durable(config.state, asked) as stream, _folder(config, stream, asked.start_after) as folder:
         _check_same_ticks(stream, config)
         if config.clock and not config.drop_bad_rows:
             assert config.columns.time is not None
@@ -59,6 +58,12 @@ def run(config: Config, progress: Callable[[int, int | None], None] = lambda tic
             progress(tick.number, config.clock.count if config.clock else None)
         report.private_notes += _private_notes(stream)
         return report
+
+
+def _folder(config: Config, stream: DurableStream, first_tick: int) -> ReleaseFolder:
+    stream.begin()  # so that the folder is claimed for a stream that keeps its name
+    folder = ReleaseFolder(config.releases, stream.id, _extra_facts(config), config.format, first_tick)
+    return folder.open(stream.tick)
 
 
 def _check_same_ticks(stream: DurableStream, config: Config) -> None:

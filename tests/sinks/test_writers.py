@@ -17,7 +17,6 @@ from phdstream.config import load_config
 from phdstream.errors import ConfigError, InputError
 from phdstream.release import Release
 from phdstream.running import run
-from phdstream.sinks.folder import ReleaseFolder
 from phdstream.sinks.writers import FORMATS, check_format, encode_cells, encode_points, write_cells, write_points
 from phdstream.sources.files import Columns, read_events
 
@@ -184,29 +183,6 @@ class TestWhatGoesWithIt:
     def test_before_the_start_there_is_nothing(self, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="nothing is released yet"):
             write_points(release(start_after=3), tmp_path / "p.parquet")
-
-
-class TestFolder:
-    @pytest.mark.parametrize(("form", "ending"), FORMATS.items())
-    def test_each_format(self, tmp_path: Path, form: str, ending: str) -> None:
-        ReleaseFolder(tmp_path, {}, form).publish(release())
-        assert [p.name for p in sorted((tmp_path / "points").iterdir())] == [f"tick-00001{ending}"]
-        assert [p.name for p in sorted((tmp_path / "cells").iterdir())] == [f"tick-00001{ending}"]
-        manifest = json.loads((tmp_path / "manifest.json").read_text())
-        assert manifest["format"] == form
-        assert MARK in manifest["privacy"]
-
-    def test_plain_parquet_stays_plain(self, tmp_path: Path) -> None:
-        ReleaseFolder(tmp_path, {}).publish(release())
-        schema = pq.read_schema(tmp_path / "points" / "tick-00001.parquet")
-        assert schema.names == ["tick", "lon", "lat"]
-        assert b"geo" not in schema.metadata
-        assert MARK in schema.metadata[b"privacy"].decode()
-
-    def test_places_of_a_hierarchy(self, tmp_path: Path) -> None:
-        places = phd.Hierarchy({"US": ["Bellevue", "Harlem"], "FR": ["Necker"]})
-        ReleaseFolder(tmp_path, {}, "csv").publish(release(places, ["Harlem"] * 200 + ["Necker"] * 100))
-        assert "US/Harlem" in set(pd.read_csv(tmp_path / "points" / "tick-00001.csv")["place"])
 
 
 CONFIG = """

@@ -6,6 +6,7 @@ from phdstream.privacy.calibration import SplitRule, calibrate_split
 from phdstream.privacy.noise import ExactNoise, Noise, Simulation, noise_from_dict, noise_variance, scale_for
 from phdstream.privacy.sharing import SharedNoise
 from phdstream.privacy.units import Event, Record, Unit, User, unit_from_dict
+from phdstream.privacy.user_ids import UserIds, user_ids
 
 __all__ = [
     "Budget",
@@ -19,9 +20,11 @@ __all__ = [
     "SplitRule",
     "Unit",
     "User",
+    "UserIds",
     "calibrate_split",
     "noise_from_dict",
     "noise_variance",
     "scale_for",
     "unit_from_dict",
+    "user_ids",
 ]
