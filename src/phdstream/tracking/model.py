@@ -67,15 +67,14 @@ class Model:
         change = tide.sign * max(tide.sign * float(layers[0].value[0]), 0.0)
         surprise = self._fallback.first_sound([lambda: self._surprise(tide, layers), lambda: 0.0], math.isfinite)
         self.surprises[tide.sign < 0] = surprise
-        trust = tuning(tide.sign, max(self.surprises[: 1 if tide.sign > 0 else 2]), self.emptiness)
         self.totals.settle(tide.by_tick, change, float(layers[0].variance[0]))
-        before, mass = self.shares, self.totals.value
-        self.shares = learnt(
-            self._halves,
-            self._fallback,
-            lambda: follow(self._halves, before, layers, mass, change, trust),
-            before,
-        )
+        before, mass, surprised = self.shares, self.totals.value, max(self.surprises[: 1 if tide.sign > 0 else 2])
+
+        def followed() -> Shares:
+            trust = tuning(tide.sign, surprised, self.emptiness)
+            return follow(self._halves, before, layers, mass, change, trust)
+
+        self.shares = learnt(self._halves, self._fallback, followed, before)
 
     def _surprise(self, tide: Tide, layers: list[Layer]) -> float:
         return max(tide.surprise(layers), _AS_SURPRISE * drift_seen(self._halves, self.shares, layers))
