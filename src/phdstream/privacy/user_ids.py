@@ -95,7 +95,7 @@ def _shape(what: str = "events") -> InputError:
 
 
 def _read(users: Any) -> UserIds:
-    if isinstance(users, str | bytes | dict | set | frozenset):
+    if isinstance(users, str | bytes | dict | set | frozenset) or len(getattr(users, "shape", (0,))) != 1:
         raise _shape()
     if isinstance(users, pa.Array | pa.ChunkedArray):
         return _from_arrow(users)
@@ -113,8 +113,6 @@ def _read(users: Any) -> UserIds:
 
 
 def _from_numpy(users: NDArray[Any]) -> UserIds:
-    if users.ndim != 1:
-        raise _shape()
     if np.ma.getmaskarray(users).any():
         raise InputError(_MISSING)
     if users.dtype.kind in "iu":
