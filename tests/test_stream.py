@@ -100,12 +100,9 @@ class TestInputKinds:
         }[kind]()
         np.testing.assert_array_equal(noiseless().update(given_points).sample(), noiseless().update(array).sample())
 
-    def test_geoseries_like(self) -> None:
-        class GeoSeries:
-            def get_coordinates(self) -> Any:
-                return pa.table({"x": points(50)[:, 0], "y": points(50)[:, 1]}).to_pandas()
-
-        assert noiseless().update(GeoSeries()).total == 50
+    def test_geoseries(self) -> None:
+        geopandas = pytest.importorskip("geopandas")
+        assert noiseless().update(geopandas.GeoSeries.from_xy(*points(50).T)).total == 50
 
     @pytest.mark.parametrize("bad", [[["a", "b"]], [[1.0]], [[1, 2, 3]], [1.0, 2.0], np.zeros((2, 2, 2))])
     def test_other_things_are_refused_and_nothing_changes(self, bad: Any) -> None:

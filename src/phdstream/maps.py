@@ -10,8 +10,8 @@ import shapely
 from numpy.typing import NDArray
 
 from phdstream.domains import ROOT, Domain
-from phdstream.domains.geometries import read_geometries
-from phdstream.domains.projection import crs_name, need
+from phdstream.domains.geometries import read_layer
+from phdstream.domains.projection import Projection, need
 from phdstream.errors import InputError
 
 __all__ = ["cell_shapes", "check_planar", "domain_crs", "geodataframe", "h3_shapes", "layer_shapes"]
@@ -33,16 +33,24 @@ def check_planar(domain: Domain) -> None:
 
 
 def layer_shapes(domain: Domain, layer: Any) -> NDArray[Any]:
-    """Return the polygons of a layer in the domain's coordinates, in order; empty ones stay."""
+    """Return the polygons of a layer in the domain's coordinates, one for each row; missing ones are empty.
+
+    A layer in another coordinate system is converted; one that names none is taken to be in the domain's.
+    """
     check_planar(domain)
-    crs, own = domain_crs(domain), getattr(layer, "crs", None)
-    if hasattr(layer, "to_crs") and own is not None and crs is not None and crs_name(own) != crs:
-        layer = layer.to_crs(crs)
-    geometries, _ = read_geometries(layer)
-    kinds = {str(g.geom_type) for g in geometries} - {"Polygon", "MultiPolygon"}
-    if kinds:
-        raise InputError(f"a layer to count in must hold polygons, not {', '.join(sorted(kinds))}s.")
-    return geometries
+    shapes, own = read_layer(layer)
+    crs = domain_crs(domain)
+    if own is None or own == crs:
+        return shapes
+    if crs is None:
+        raise InputError(
+            f"the layer is in {own}, but the domain names no coordinate system, so the two cannot be compared: "
+            "say crs=... in the domain."
+        )
+    mapped = shapely.transform(shapes, Projection(own, crs).forward)
+    if not np.isfinite(shapely.get_coordinates(mapped)).all():
+        raise InputError(f"some of the layer has no place in {crs}, the domain's coordinate system.")
+    return np.asarray(mapped)
 
 
 def h3_shapes(domain: Domain, resolution: int) -> tuple[list[str], NDArray[Any]]:

@@ -151,8 +151,9 @@ class Release:
     def count_in(self, layer: Any, confidence: float = 0.95) -> Counts:
         """Estimate how many points lie in each polygon of a layer (wards, counties).
 
-        ``layer`` is a GeoSeries or GeoDataFrame, Shapely polygons, or the path of a file of them; a layer in another
-        coordinate system than the domain's is converted.
+        ``layer`` is a GeoSeries or GeoDataFrame, Shapely polygons, or the path of a file of them. There is one answer
+        for each row; in a missing or empty polygon there is nothing, and one that crosses itself is mended. A layer in
+        another coordinate system than the domain's is converted; one that names none is taken to be in the domain's.
         """
         return self._answer("_shapes", layer_shapes(self.domain, layer), confidence)
 
@@ -175,18 +176,29 @@ class Release:
         return geodataframe(self.cells().to_pandas(), cell_shapes(self.domain, self.leaves), crs, self.facts)
 
     def _answer(self, kind: str, queries: NDArray[Any], confidence: float) -> Counts:
-        if not 0 < confidence < 1:
+        if not isinstance(confidence, float | int) or not 0 < confidence < 1:
             raise InputError(f"confidence lies strictly between 0 and 1, not {confidence!r}.")
         if self.held:
             zero, unknown = np.zeros(len(queries)), np.full(len(queries), np.inf)
             return Counts(zero, zero, unknown, zero, unknown, confidence, self.privacy)
-        value, unbiased, variance = self._estimates(kind, queries)
+        value, unbiased, variance = self._shape_estimates(queries) if kind else self._estimates(kind, queries)
         stderr = np.sqrt(variance)
         margin = _quantile(confidence) * stderr
         low, high = np.maximum(unbiased - margin, 0), np.maximum(unbiased + margin, 0)
         return Counts(
             value, unbiased, stderr, np.minimum(low, value), np.maximum(high, value), confidence, self.privacy
         )
+
+    def _shape_estimates(self, shapes: NDArray[Any]) -> Floats:
+        """Return the same for polygons; empty ones hold nothing."""
+        there, estimates = ~shapely.is_empty(shapes), np.zeros((3, len(shapes)))
+        try:
+            estimates[:, there] = self._estimates("_shapes", shapes[there])
+        except shapely.errors.GEOSException:
+            raise InputError(
+                "some polygon cannot be compared with the release's cells: simplify it, or mend it in a GIS."
+            ) from None
+        return estimates
 
     def _estimates(self, kind: str, queries: NDArray[Any]) -> Floats:
         """Return value, unbiased value and variance, by descent where the domain can compare one by one."""

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phdstream.arrays import Bools, Floats, Ints, points_array, rectangles_array
+from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains.codes import MAX_BITS, ROOT, hash_uniform
+from phdstream.domains.points import points_array, rectangles_array
 from phdstream.errors import InputError
 
 __all__ = ["Domain", "divide_among_children"]
@@ -64,8 +65,11 @@ class Domain(ABC):
         return int(self.bits_through[-1])
 
     def points(self, data: Any) -> NDArray[Any]:
-        """Return points as `encode` takes them, from what a user holds; here, an array (n, d) of coordinates."""
-        return points_array(data, self.dimension)
+        """Return points as `encode` takes them, from what a user holds: here, an array (n, d) of coordinates.
+
+        One row that comes is one row of the answer; what is missing is NaN. See `phdstream.domains.points`.
+        """
+        return points_array(data, self.names, getattr(self, "crs", None))
 
     def queries(self, data: Any) -> NDArray[Any]:
         """Return queries as `overlap` takes them, from what a user holds; here, rectangles (n, 2d)."""

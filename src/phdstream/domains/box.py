@@ -13,6 +13,8 @@ from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains.base import Domain, check_depth, check_names
 from phdstream.domains.chunks import in_chunks
 from phdstream.domains.codes import MAX_BITS, ROOT, compress_bits, hash_uniform, spread_bits
+from phdstream.domains.columns import floats
+from phdstream.domains.projection import crs_name
 from phdstream.errors import InputError
 
 __all__ = ["Box"]
@@ -20,13 +22,15 @@ __all__ = ["Box"]
 _HALVINGS_BY_DEFAULT = 10
 """Halvings per coordinate unless told otherwise: a 1024 x 1024 grid in the plane."""
 
+_MOST_COORDINATES = 1000
+
 
 class Box(Domain):
     """The points between given bounds, split in halves.
 
     With ``fanout=2`` each level halves one coordinate, in turn; with ``2**d`` it halves all d at once; any
-    power of two works. ``crs`` says in what coordinate system the bounds are; it is a label for maps and
-    files and changes nothing else. A point on a dividing line belongs to the upper part; the outer upper
+    power of two works. ``crs`` says in what coordinate system the bounds are: points and layers in another one
+    are converted, and maps and files name it. A point on a dividing line belongs to the upper part; the outer upper
     bound belongs to the box.
 
     >>> city = Box([(-74.3, -73.7), (40.5, 41.0)], names=("lon", "lat"))
@@ -44,9 +48,9 @@ class Box(Domain):
         fanout: int = 2,
         depth: int | None = None,
         names: Sequence[str] | None = None,
-        crs: str | None = None,
+        crs: Any = None,
     ) -> None:
-        self.crs = crs
+        self.crs = crs_name(crs)
         self._low, self._high = _check_bounds(bounds)
         self.dimension = self._low.size
         self.names = check_names(names, self.dimension)
@@ -183,11 +187,13 @@ class Box(Domain):
 
 def _check_bounds(bounds: Sequence[Sequence[float]]) -> tuple[Floats, Floats]:
     try:
-        array: Floats = np.asarray(bounds, dtype=np.float64)
-    except (TypeError, ValueError):
+        array = floats(bounds)
+    except InputError:
         array = np.empty(0)
     if array.ndim != 2 or array.shape[0] < 1 or array.shape[1] != 2:
         raise InputError("bounds must be a (low, high) pair of numbers for each coordinate, such as [(0, 1), (0, 1)].")
+    if len(array) > _MOST_COORDINATES:
+        raise InputError(f"a box can have at most {_MOST_COORDINATES} coordinates.")
     low, high = array[:, 0], array[:, 1]
     with np.errstate(over="ignore", invalid="ignore"):
         extent = high - low
@@ -205,6 +211,6 @@ def _most_halvings(low: Floats, high: Floats) -> int:
 
 
 def _check_fanout(fanout: int) -> int:
-    if not isinstance(fanout, int | np.integer) or fanout < 2 or fanout & (fanout - 1) or fanout > 1 << 16:
+    if not isinstance(fanout, int | np.integer) or not 2 <= fanout <= 1 << 16 or fanout & (fanout - 1):
         raise InputError(f"fanout must be a power of two from 2 to 65536, not {fanout!r}.")
     return int(math.log2(fanout))

@@ -14,6 +14,9 @@ from phdstream.errors import InputError
 
 __all__ = ["Cube"]
 
+_MOST_ATTRIBUTES = 1000
+"""More than anyone can name, and so few that 2 to their number is still a floating-point number."""
+
 
 class Cube(Domain):
     """Records of d yes-or-no attributes. Level ℓ of the tree fixes the first ℓ of them.
@@ -30,6 +33,8 @@ class Cube(Domain):
     def __init__(self, dimension: int, *, depth: int | None = None, names: Sequence[str] | None = None) -> None:
         if not isinstance(dimension, int | np.integer) or isinstance(dimension, bool) or dimension < 1:
             raise InputError(f"a cube needs a whole number of attributes of at least 1, not {dimension!r}.")
+        if dimension > _MOST_ATTRIBUTES:
+            raise InputError(f"a cube can have at most {_MOST_ATTRIBUTES} attributes.")
         self.dimension = int(dimension)
         self.names = check_names(names, self.dimension)
         limit = min(self.dimension, MAX_BITS)

@@ -10,62 +10,86 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from phdstream.domains.projection import Projection, crs_name, need
+from phdstream.domains.geometry_files import read_geometry_file
+from phdstream.domains.projection import Projection, crs_name
 from phdstream.errors import InputError
 
-__all__ = ["geometry_parts", "project_geometries", "read_geometries"]
+__all__ = ["geometry_parts", "project_geometries", "read_geometries", "read_layer"]
+
+_POLYGONS = ("Polygon", "MultiPolygon")
 
 
 def read_geometries(source: Any, crs: Any = None) -> tuple[NDArray[Any], str | None]:
     """Return an array of Shapely geometries and the name of their coordinate system (None if unknown).
 
-    ``source`` is a Shapely geometry, a list of them, a GeoSeries or GeoDataFrame, or the path of a file that GeoPandas
-    reads (GeoJSON, GeoPackage, shapefile, GeoParquet). A ``crs`` that is given must agree with the source's own.
+    ``source`` is a Shapely geometry, a list of them, a GeoSeries or GeoDataFrame, or the path of a file (see
+    `phdstream.domains.geometry_files`). A ``crs`` that is given must agree with the source's own. Empty ones are left
+    out.
     """
-    own = None
-    if isinstance(source, str | Path):
-        source = _read_file(Path(source))
-    if hasattr(source, "geometry") and hasattr(source, "crs"):  # GeoDataFrame or GeoSeries
-        own, source = crs_name(source.crs), source.geometry.to_numpy()
-    if isinstance(source, shapely.Geometry):
-        source = [source]
+    array, own = _read(source)
     stated = crs_name(crs)
     if own is not None and stated is not None and own != stated:
         raise InputError(f"the geometries are in {own}, but crs={stated} was given: leave crs out, or convert them.")
-    return _as_array(source), own or stated
+    if shapely.is_missing(array).any():
+        raise InputError("every geometry must be a Shapely geometry; some are missing or of another kind.")
+    there: NDArray[Any] = array[~shapely.is_empty(array)]
+    if not there.size:
+        raise InputError("there is no geometry: all are empty.")
+    _check_finite(there)
+    return there, own or stated
 
 
-def _read_file(path: Path) -> Any:
-    geopandas = need("geopandas")
-    if not path.exists():
-        raise InputError(f"there is no file {path}.")
+def read_layer(source: Any) -> tuple[NDArray[Any], str | None]:
+    """Return the polygons of a layer, one for each row, and the name of their coordinate system.
+
+    A missing or empty one is an empty polygon; one that is not valid (it crosses itself, its parts overlap) is mended.
+    """
+    array, own = _read(source)
+    missing = shapely.is_missing(array) | shapely.is_empty(array)
+    array = np.where(missing, shapely.Polygon(), array)
+    kinds = {str(g.geom_type) for g in array} - set(_POLYGONS)
+    if kinds:
+        raise InputError(f"a layer to count in must hold polygons, not {', '.join(sorted(kinds))}s.")
+    _check_finite(array)
+    for i in np.flatnonzero(~shapely.is_valid(array)).tolist():
+        array[i] = _mended(array[i])
+    return array, own
+
+
+def _mended(shape: Any) -> Any:
+    """Return what a polygon that is not valid covers: each part made valid, together as one."""
     try:
-        if path.suffix.lower() in (".parquet", ".pq"):
-            return geopandas.read_parquet(path)
-        return geopandas.read_file(path, **_line_layer(path))
-    except Exception as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{path} cannot be read as geometries: {reason}") from None
+        parts = shapely.get_parts(shapely.make_valid(shapely.get_parts(shape)))
+        return shapely.union_all(parts[np.isin(shapely.get_type_id(parts), (3, 6))])
+    except shapely.errors.GEOSException:
+        raise InputError("a polygon is not valid and cannot be mended: draw it anew, or leave it out.") from None
 
 
-def _line_layer(path: Path) -> dict[str, str]:
-    """Return the layer to read: an OSMnx GeoPackage has nodes and edges, and the edges are meant."""
-    if path.suffix.lower() != ".gpkg":
-        return {}
-    layers = [str(name) for name, _ in need("pyogrio").list_layers(path)]
-    return {"layer": "edges"} if "edges" in layers else {}
+def _check_finite(geometries: NDArray[Any]) -> None:
+    if not np.isfinite(shapely.get_coordinates(geometries)).all():
+        raise InputError("every coordinate of a geometry must be a finite number.")
 
 
-def _as_array(source: Any) -> NDArray[Any]:
+def _read(source: Any) -> tuple[NDArray[Any], str | None]:
+    """Return geometries, None where there is none, and the name of their coordinate system."""
+    if isinstance(source, str | Path):
+        return read_geometry_file(Path(source))
+    own = None
+    if hasattr(source, "to_crs"):  # GeoPandas
+        try:
+            own, source = crs_name(source.crs), source.geometry if hasattr(source, "geometry") else source
+        except AttributeError:
+            raise InputError("this GeoDataFrame has no active geometry: name one with set_geometry(...).") from None
+    if isinstance(source, shapely.Geometry):
+        source = [source]
     if not isinstance(source, Iterable):
         raise InputError(f"expected geometries (Shapely, GeoSeries, or a path to a file), not {type(source).__name__}.")
-    array = np.array(list(source), dtype=object)
-    if not all(isinstance(g, shapely.Geometry) for g in array):
+    listed = list(source)
+    if not all(item is None or isinstance(item, shapely.Geometry) for item in listed):
         raise InputError("every geometry must be a Shapely geometry; some are missing or of another kind.")
-    if array.size == 0 or shapely.is_empty(array).all():
-        raise InputError("there is no geometry: all are empty.")
-    there: NDArray[Any] = array[~shapely.is_empty(array)]
-    return there
+    array = np.empty(len(listed), dtype=object)
+    array[:] = listed
+    return array, own
 
 
 def geometry_parts(geometries: NDArray[Any], kind: str) -> NDArray[Any]:

@@ -10,22 +10,19 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from phdstream.arrays import Bools, Floats, Ints
-from phdstream.domains.base import Domain
+from phdstream.domains.base import Domain, check_names
 from phdstream.domains.codes import MAX_BITS, ROOT
+from phdstream.domains.place_names import SEPARATOR, event_names, read_paths
 from phdstream.errors import InputError, did_you_mean
 
 __all__ = ["Hierarchy"]
-
-_SEPARATOR = "/"
 
 
 class Hierarchy(Domain):
@@ -46,12 +43,9 @@ class Hierarchy(Domain):
     dimension = 1
 
     def __init__(self, places: Any, *, names: Sequence[str] = ("place",)) -> None:
-        paths = sorted(_paths(places))
-        if not paths:
-            raise InputError("a hierarchy needs at least one place.")
-        _check_paths(paths)
-        self.names = tuple(names)
-        self.places = [_SEPARATOR.join(path) for path in paths]
+        paths = read_paths(places)
+        self.names = check_names(names, self.dimension)
+        self.places = [SEPARATOR.join(path) for path in paths]
         self._build(paths)
 
     def _build(self, paths: list[tuple[str, ...]]) -> None:
@@ -81,16 +75,18 @@ class Hierarchy(Domain):
         self._codes = np.array(finest, dtype=np.int64)[order]
         self._path_of_code = np.array(self.places, dtype=np.str_)[order]
         self._code_of = _code_names(self.places, finest)
-        self._name_of_node = {node: _SEPARATOR.join(path) for path, node in self._node.items()}
+        self._longest = max(map(len, self.places))
+        self._name_of_node = {node: SEPARATOR.join(path) for path, node in self._node.items()}
 
     def points(self, data: Any) -> NDArray[Any]:
-        """Return places as text, one row each, from names, paths, or tuples of names."""
-        if data is None:
-            return np.empty((0, 1), dtype=np.str_)
-        if isinstance(data, pa.Table | pa.RecordBatch):
-            data = data.column(0)
-        values = data.to_pylist() if hasattr(data, "to_pylist") else list(np.asarray(data, dtype=object))
-        return np.array([_text(value) for value in values], dtype=np.str_).reshape(-1, 1)
+        """Return places as text, one row each, from names, paths, tuples of names, or a table of them.
+
+        A table has a column called as the hierarchy's ``names`` say, or one column a level. A missing place, and what
+        cannot be the name of one, is the empty text, which is nowhere.
+        """
+        texts = event_names(data, self.names[0], self.depth)
+        known = [text if len(text) <= self._longest and "\0" not in text else "" for text in texts]
+        return np.array(known, dtype=np.str_).reshape(-1, 1)
 
     def encode(self, points: Any) -> tuple[Ints, Bools]:
         """Return the code of each place, and whether there is such a place."""
@@ -136,11 +132,11 @@ class Hierarchy(Domain):
     def queries(self, data: Any) -> NDArray[Any]:
         """Return the nodes of groups or places, given by their paths or by places' own names."""
         nodes = []
-        for name in self.points(data).ravel().tolist():
-            path = tuple(part for part in name.split(_SEPARATOR) if part)
+        for name in event_names(data, self.names[0], self.depth):
+            path = tuple(part for part in name.split(SEPARATOR) if part)
             if path not in self._node and name not in self._code_of:
                 known = [label for label in self._name_of_node.values() if label]
-                raise InputError(f"there is no place or group '{name}': {did_you_mean(name, known[:1000])}")
+                raise InputError(f"there is no place or group '{name[:100]}': {did_you_mean(name[:100], known[:1000])}")
             nodes.append(self._node[path] if path in self._node else self._code_of[name] + (ROOT << self.total_bits))
         return np.array(nodes, dtype=np.int64)
 
@@ -175,39 +171,6 @@ class Hierarchy(Domain):
         return f"Hierarchy({len(self.places)} places, {self.depth} levels)"
 
 
-def _paths(places: Any) -> list[tuple[str, ...]]:
-    if isinstance(places, Mapping):
-        return _nested(places, ())
-    if isinstance(places, pa.Table):
-        return list(zip(*(column.to_pylist() for column in places.columns), strict=True))
-    if hasattr(places, "iter_rows"):  # Polars
-        return list(places.iter_rows())
-    if hasattr(places, "itertuples"):  # pandas
-        return list(places.itertuples(index=False, name=None))
-    if isinstance(places, str) or not isinstance(places, Iterable):
-        raise InputError("places must be a table with one column a level, or nested names; see Hierarchy.")
-    return [tuple(p.split(_SEPARATOR)) if isinstance(p, str) else tuple(p) for p in places]
-
-
-def _nested(places: Any, above: tuple[str, ...]) -> list[tuple[str, ...]]:
-    if isinstance(places, str):
-        return [(*above, places)]
-    if not isinstance(places, Mapping):
-        return [path for inner in places for path in _nested(inner, above)]
-    return [path for name, inner in places.items() for path in (_nested(inner, (*above, name)) or [(*above, name)])]
-
-
-def _check_paths(paths: list[tuple[str, ...]]) -> None:
-    for path in paths:
-        if not path or not all(isinstance(name, str) and name and _SEPARATOR not in name for name in path):
-            raise InputError(f"every name must be a non-empty text without '{_SEPARATOR}'; one path is {path!r}.")
-    for path, following in pairwise(paths):
-        if path == following:
-            raise InputError(f"the place {_SEPARATOR.join(path)!r} is there twice: name each place once.")
-        if following[: len(path)] == path:
-            raise InputError(f"{_SEPARATOR.join(path)!r} is both a place and a group of places: rename one of them.")
-
-
 def _children_at(paths: list[tuple[str, ...]], level: int) -> dict[tuple[str, ...], list[str]]:
     families: dict[tuple[str, ...], dict[str, None]] = {}
     for path in paths:
@@ -219,13 +182,7 @@ def _children_at(paths: list[tuple[str, ...]], level: int) -> dict[tuple[str, ..
 def _code_names(places: list[str], codes: list[int]) -> dict[str, int]:
     """Return the code of each place by its path, and by its last name where only one place has it."""
     by_path = dict(zip(places, codes, strict=True))
-    last = [place.rsplit(_SEPARATOR, 1)[-1] for place in places]
+    last = [place.rsplit(SEPARATOR, 1)[-1] for place in places]
     times = Counter(last)
     once = {name: code for name, code in zip(last, codes, strict=True) if times[name] == 1}
     return once | by_path
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, tuple | list | np.ndarray):
-        return _SEPARATOR.join(map(str, value))
-    return "" if value is None else str(value)

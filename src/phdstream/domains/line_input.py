@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,7 +44,7 @@ def read_binary(lines: str) -> Any:
     """Return the geometry of a well-known binary in hexadecimal."""
     try:
         return shapely.from_wkb(lines)
-    except shapely.errors.GEOSException:
+    except (shapely.errors.ShapelyError, TypeError, ValueError):
         raise InputError("lines must name a file, or be well-known binary in hexadecimal.") from None
 
 
@@ -78,8 +79,8 @@ def project(ends: Floats, projection: Projection, tolerance: float) -> Floats:
 def check_snap(snap: Any) -> float:
     """Return the snap distance, a positive number."""
     number = isinstance(snap, int | float | np.integer | np.floating) and not isinstance(snap, bool)
-    if not number or not 0 < snap < math.inf:
-        raise InputError(f"snap must be a positive, finite distance in units of tree_crs, not {snap!r}.")
+    if not number or not 0 < snap < sys.float_info.max:
+        raise InputError("snap must be a positive, finite distance in units of tree_crs.")
     return float(snap)
 
 

@@ -75,7 +75,7 @@ class Region(Domain):
         others = dict(fields)
         polygons = others.pop("polygons", None)
         if isinstance(polygons, str) and not Path(polygons).suffix:
-            polygons = shapely.from_wkb(polygons)
+            polygons = _read_binary(polygons)
         return cls(polygons, **others)
 
     @property
@@ -231,6 +231,13 @@ def _with_midpoints(rectangles: NDArray[Any]) -> NDArray[Any]:
     x0, y0, x1, y1 = shapely.bounds(rectangles).T
     longest = np.maximum(x1 - x0, y1 - y0)
     return np.asarray(shapely.segmentize(rectangles, np.where(longest > 0, longest / 16, 1)))
+
+
+def _read_binary(polygons: str) -> Any:
+    try:
+        return shapely.from_wkb(polygons)
+    except (shapely.errors.ShapelyError, TypeError, ValueError):
+        raise InputError("polygons must name a file, or be well-known binary in hexadecimal.") from None
 
 
 def _check_valid(polygons: NDArray[Any]) -> None:
