@@ -32,7 +32,7 @@ def test_run_says_what_it_promised_and_where_it_is(tmp_path: Path) -> None:
 
 def test_private_notes_go_to_standard_error_only(tmp_path: Path) -> None:
     config = write(tmp_path, more=SIMULATED)
-    config.write_text(config.read_text().replace("[40, 50]", "[45, 50]"))
+    config.write_text(config.read_text().replace("[40, 50]", "[42, 50]"))
     done = phdstream("run", config)
     assert done.returncode == 0
     assert "outside" not in done.stdout
@@ -65,7 +65,8 @@ def test_a_disk_that_fills_up_loses_nothing(tmp_path: Path, kilobytes: int) -> N
     assert again.returncode == 0, again.stderr
     after = digests(tmp_path)
     assert len(released(tmp_path)) == len(released(tmp_path, "points")) == 6
-    assert all(after[name] == digest for name, digest in before.items() if name != "manifest.json")
+    rewritten = {"manifest.json"} if any("cells" in name for name in before) else {"manifest.json", "stream.json"}
+    assert all(after[name] == digest for name, digest in before.items() if name not in rewritten)
 
 
 def test_plan() -> None:

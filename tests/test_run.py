@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from phdstream.config import load_config
-from phdstream.errors import ConfigError, InputError, PhdstreamError, StateError
+from phdstream.errors import ConfigError, InputError, PhdstreamError, StateError, UnusableError
 from phdstream.folders import LockedFolder
 from phdstream.running import run
 
@@ -116,8 +116,8 @@ class TestWhatComesOut:
 
     def test_no_private_number_is_published(self, tmp_path: Path) -> None:
         data = table(lon=np.full(600, 99.0))  # all outside: 600 dropped
-        report = run(load_config(write(tmp_path, data)))
-        assert any("600 events were outside" in note for note in report.private_notes)
+        report = run(load_config(write(tmp_path, data)), anyway=True)
+        assert any("600 rows are outside" in note for note in report.private_notes)
         published = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
         manifest = (tmp_path / "out" / "manifest.json").read_text()
         assert "600" not in manifest
@@ -163,7 +163,8 @@ class TestWhatComesOut:
         )
         report = run(load_config(write(tmp_path, data, epsilon=50.0)))
         assert totals(tmp_path)[:2] == pytest.approx([2000, 3000], abs=30)
-        assert any("2000 rows were before the first tick or after the last" in note for note in report.private_notes)
+        assert any(note.startswith("1000 rows are before the first tick") for note in report.private_notes)
+        assert any(note.startswith("1000 rows are after the last tick") for note in report.private_notes)
 
     def test_time_zones(self, tmp_path: Path) -> None:
         data = table().set_column(0, "time", table()["time"].cast(pa.timestamp("us", "UTC")))
@@ -212,7 +213,7 @@ class TestBadConfiguration:
             ('every = "1d"', "rows = 100", "not private"),
             ('state = "private"', 'state = "out/private"', "must lie outside releases"),
             ('coordinates = ["lon", "lat"]', 'coordinates = "lon"', "list of column names"),
-            ('coordinates = ["lon", "lat"]', 'coordinates = ["lon"]', "names must be 2"),
+            ('coordinates = ["lon", "lat"]', 'coordinates = ["lon"]', "names 1 column.* has 2 coordinates"),
             ("[output]", "[stream]\nwindow = 3\n[output]", "no 'sign'"),
             ("[output]", "[stream]\nmethod = 'trackin'\n[output]", "did you mean 'tracking'"),
             ("[output]", "[stream]\ncounter = 'block'\n[output]", "an option of PHDStream"),
@@ -256,10 +257,14 @@ class TestBadInput:
         (tmp_path / name).touch()
         self.check(tmp_path, "empty, cut off", write_config(tmp_path, name))
 
-    def test_no_rows_is_a_stream_without_events(self, tmp_path: Path) -> None:
-        report = run(load_config(write(tmp_path, table().slice(0, 0))))
+    def test_no_rows_is_a_stream_without_events_if_that_is_meant(self, tmp_path: Path) -> None:
+        config = load_config(write(tmp_path, table().slice(0, 0)))
+        with pytest.raises(UnusableError, match=r"no row at all.*Nothing was spent"):
+            run(config)
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["events.parquet", "stream.toml"]
+        report = run(config, anyway=True)
         assert len(released(tmp_path)) == 6
-        assert any("no event" in note for note in report.private_notes)
+        assert any("no row" in note for note in report.private_notes)
 
     def test_truncated_parquet(self, tmp_path: Path) -> None:
         config = write(tmp_path)
@@ -282,33 +287,27 @@ class TestBadInput:
         text[3] = "yesterday"
         self.check(tmp_path, "not a time", write(tmp_path, table().set_column(0, "time", pa.array(text)), "events.csv"))
 
-    def test_times_out_of_order(self, tmp_path: Path) -> None:
-        backwards = table().take(pa.array(np.arange(600)[::-1]))
-        self.check(tmp_path, "out of order", write(tmp_path, backwards))
-
-    def test_late_rows_can_be_dropped(self, tmp_path: Path) -> None:
-        late = pa.concat_tables([table(), table().slice(0, 5)])
-        pq.write_table(late, tmp_path / "events.parquet", row_group_size=600)
-        from phdstream.sources import files
-
-        original, files._BATCH_ROWS = files._BATCH_ROWS, 600
-        try:
-            report = run(load_config(write_config(tmp_path, input='bad_rows = "drop"')))
-        finally:
-            files._BATCH_ROWS = original
-        assert any(note.startswith("5 rows came late") for note in report.private_notes)
+    def test_the_order_of_rows_does_not_matter(self, tmp_path: Path) -> None:
+        for name, order in (("a", np.arange(600)), ("b", np.arange(600)[::-1])):
+            (tmp_path / name).mkdir()
+            run(load_config(write(tmp_path / name, table().take(pa.array(order)), more=SIMULATED)))
+        first, second = ([t.to_pydict() for t in released(tmp_path / name)] for name in ("a", "b"))
+        assert first == second
 
     def test_bad_rows_can_be_dropped(self, tmp_path: Path) -> None:
         rows = table(sign=pa.array(["1"] * 597 + ["0", "x", ""])).to_pylist()
         lines = ["time,lon,lat,sign"] + [f"{r['time']},{r['lon']},{r['lat']},{r['sign']}" for r in rows]
         lines[1] = "not a time,1,41,1"
         lines[2] = f"{rows[1]['time']},east,41,1"
-        lines[3] = f"{rows[2]['time']},,41,1"  # missing: counted as outside, not as unreadable
+        lines[3] = f"{rows[2]['time']},,41,1"  # missing
+        lines[4] = f"{rows[3]['time']},77,41,1"
+        lines.insert(5, "one,column,too,many,here")
         (tmp_path / "events.csv").write_text("\n".join(lines) + "\n")
         config = write_config(tmp_path, "events.csv", input='sign = "sign"\nbad_rows = "drop"')
         report = run(load_config(config))
-        assert any(note.startswith("5 rows could not be read") for note in report.private_notes)
-        assert any(note.startswith("1 events were outside") for note in report.private_notes)
+        unread = [note for note in report.private_notes if "rows could not be read" in note]
+        assert sum(int(note.split()[0]) for note in unread) == 7
+        assert any(note.startswith("1 rows are outside") for note in report.private_notes)
 
     def test_signs_that_are_none(self, tmp_path: Path) -> None:
         config = write(tmp_path, table(sign=np.full(600, 2)), input='sign = "sign"')
@@ -321,7 +320,7 @@ class TestBadInput:
 
     def test_deletes_of_what_was_never_inserted(self, tmp_path: Path) -> None:
         report = run(load_config(write(tmp_path, table(sign=np.full(600, -1)), input='sign = "sign"')))
-        assert any("600 deletes where nothing was left" in note for note in report.private_notes)
+        assert any("600 deletes came where nothing was left" in note for note in report.private_notes)
         assert all(sum(cells["count"].to_pylist()) >= 0 for cells in released(tmp_path))
 
     def test_an_output_folder_that_cannot_be_written(self, tmp_path: Path) -> None:
@@ -368,7 +367,7 @@ class TestResume:
         config.write_text(config.read_text().replace("2024-03-05", "2024-03-07"))
         report = run(load_config(config))
         assert (report.first_tick, report.last_tick) == (5, 6)
-        assert any("other rows for ticks already released" in note for note in report.private_notes)
+        assert any("of ticks that an earlier run released" in note for note in report.private_notes)
 
     def test_a_lost_state_does_not_start_over(self, tmp_path: Path) -> None:
         config = write(tmp_path)

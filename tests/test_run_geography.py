@@ -14,7 +14,7 @@ import shapely
 
 from phdstream.config import load_config
 from phdstream.data import land
-from phdstream.errors import ConfigError
+from phdstream.errors import ConfigError, UnusableError
 from phdstream.running import run
 
 SHARED = Path(__file__).parents[1].parent / "shared" / "data"
@@ -84,7 +84,7 @@ def test_the_packaged_land(tmp_path: Path) -> None:
 def test_a_network_from_a_file(tmp_path: Path) -> None:
     geopandas.GeoSeries(ROADS, crs="EPSG:4326").to_file(tmp_path / "roads.gpkg")
     domain = 'type = "network"\nlines = "roads.gpkg"\nsnap = 20000\ntree_crs = "EPSG:32631"\ndepth = 14'
-    report = run(load_config(prepare(tmp_path, domain, degrees())))
+    report = run(load_config(prepare(tmp_path, domain, degrees())), anyway=True)
     assert any("farther than 20000 from any line" in note for note in report.private_notes)
     frame = points(tmp_path)
     roads = geopandas.GeoSeries([shapely.MultiLineString(ROADS)], crs="EPSG:4326").segmentize(0.01).to_crs(32631)
@@ -115,7 +115,9 @@ def test_swapped_columns_are_noticed(tmp_path: Path) -> None:
     box = 'type = "box"\nbounds = [[-74.3, -73.7], [40.5, 41.0]]\ncrs = "EPSG:4326"'
     swapped = {"lat": np.full(500, -74.0), "lon": np.full(500, 40.7)}
     config = prepare(tmp_path, box, {"lon": swapped["lon"], "lat": swapped["lat"]})
-    report = run(load_config(config))
+    with pytest.raises(UnusableError, match="longitude and latitude in the right order"):
+        run(load_config(config))
+    report = run(load_config(config), anyway=True)
     assert any("longitude and latitude in the right order" in note for note in report.private_notes)
     assert points(tmp_path).crs == "EPSG:4326"
 

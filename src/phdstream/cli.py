@@ -1,22 +1,29 @@
-"""The command line: ``phdstream run CONFIG.toml``, ``phdstream evaluate EXPERIMENT.toml`` and ``phdstream demo``."""
+"""The command line: ``phdstream check CONFIG.toml``, ``phdstream run CONFIG.toml``, ``phdstream demo`` and others.
+
+Exit statuses: 0 done; 1 an error, with a message that says what to do; 2 the command itself was mistyped; 3 the input
+can be read, but most of it cannot be used, and nothing was spent; 130 interrupted.
+"""
 
 from __future__ import annotations
 
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from phdstream.errors import PhdstreamError
+from phdstream.errors import PhdstreamError, UnusableError
 from phdstream.version import __version__
 
 __all__ = ["main"]
 
+UNUSABLE = 3
 _INTERRUPTED = 130
 
 app = typer.Typer(
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit status: 0 done, 1 an error, 2 mistyped, 3 most input cannot be used (nothing spent), 130 interrupted.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: Rich's would take longer to load than all the rest
@@ -39,29 +46,67 @@ def _options(
     pass
 
 
+_CONFIG = typer.Argument(help="A TOML file that says what to read, what to promise, where to write.")
+_UNTIL = typer.Option(help="Take the ticks that end by this time, such as 2024-05-31, whether they are over or not.")
+
+
 @app.command()
 def run(
-    config: Annotated[
-        Path, typer.Argument(help="A TOML file that says what to read, what to promise, where to write.")
-    ],
+    config: Annotated[Path, _CONFIG],
+    until: Annotated[datetime | None, _UNTIL] = None,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Begin even if most rows cannot be used.")] = False,
+    new_folder: Annotated[
+        bool, typer.Option("--new-folder", help="Go on in an empty release folder; earlier ticks stay where they are.")
+    ] = False,
 ) -> None:
-    """Turn files of events into a folder of private releases, one per tick; resumes where it stopped."""
+    """Turn files of events into a folder of private releases, one per tick that is over; resumes where it stopped."""
     from phdstream.config import load_config
     from phdstream.progress import ticks_bar
     from phdstream.running import run as run_stream
 
     checked = load_config(config)
-    with ticks_bar("ticks") as progress:
-        report = run_stream(checked, progress)
+    with ticks_bar("reading files", "releasing ticks") as (reading, progress):
+        report = run_stream(checked, progress, until=until, anyway=anyway, new_folder=new_folder, reading=reading)
     typer.echo(report.description)
-    if report.last_tick >= report.first_tick:
-        typer.echo(f"Released ticks {report.first_tick} to {report.last_tick} in {checked.releases}")
-    else:
-        typer.echo(f"Nothing left to do: all {report.last_tick} ticks are in {checked.releases}")
+    for line in report.notes:
+        typer.echo(f"Note: {line}", err=True)
+    for line in report.summary():
+        typer.echo(line)
     if report.private_notes:
         typer.echo("PRIVATE, for the operator only, do not publish:", err=True)
         for note in report.private_notes:
             typer.echo(f"  - {note}", err=True)
+
+
+@app.command()
+def check(
+    config: Annotated[Path, _CONFIG],
+    until: Annotated[datetime | None, _UNTIL] = None,
+    picture: Annotated[Path | None, typer.Option(help="Where to draw the points; by default beside CONFIG.")] = None,
+    no_picture: Annotated[bool, typer.Option("--no-picture", help="Draw none.")] = False,
+) -> None:
+    """Look before you spend: read all input, say what a run would do with it. PRIVATE; spends and releases nothing."""
+    from importlib.util import find_spec
+
+    from phdstream.checking import check as check_input
+    from phdstream.checking import private_picture
+    from phdstream.config import load_config
+    from phdstream.progress import ticks_bar
+
+    checked = load_config(config)
+    drawn = None if no_picture or (picture is None and not find_spec("matplotlib")) else picture
+    if drawn is None and not no_picture and find_spec("matplotlib"):
+        drawn = private_picture(config)
+    with ticks_bar("reading files", "") as (reading, _):
+        report = check_input(checked, until=until, picture=drawn, progress=reading)
+    typer.echo("PRIVATE: exact numbers, for the operator only. Do not publish.")
+    for line in report.lines:
+        typer.echo(line)
+    if report.picture:
+        typer.echo(f"picture: {report.picture.resolve()}")
+    typer.echo(report.verdict[0].upper() + report.verdict[1:])
+    if not report.ready:
+        raise typer.Exit(UNUSABLE)
 
 
 @app.command()
@@ -100,7 +145,7 @@ def evaluate(
     from phdstream.evaluation import compare_counters, run_experiment, write_figure
     from phdstream.evaluation.asking import asked_experiment
     from phdstream.evaluation.cells import DO_NOT_PUBLISH
-    from phdstream.progress import ticks_bar
+    from phdstream.progress import one_bar
 
     if preset == "counters":
         typer.echo(f"Look at {compare_counters(out).resolve()}")
@@ -110,11 +155,11 @@ def evaluate(
     own |= {"epsilons": epsilons, "start_after": start_after}
     checked = asked_experiment(experiment, preset, reduced, data, own, data_dir)
     if figure:
-        with ticks_bar(figure) as progress:
+        with one_bar(figure) as progress:
             drawn = write_figure(figure, checked, out, progress)
         typer.echo(f"Look at {drawn.resolve()}" + f" ({DO_NOT_PUBLISH})" * checked.private)
         return
-    with ticks_bar("runs") as progress:
+    with one_bar("runs") as progress:
         outcome = run_experiment(checked, out, workers, progress)
     typer.echo(f"{outcome.done} runs done now, {outcome.kept} were done before.")
     if outcome.report:
@@ -133,9 +178,9 @@ def demo(
 ) -> None:
     """Simulate points that move from one circle to another, run the private stream, and draw what comes out."""
     from phdstream.demo import run_demo
-    from phdstream.progress import ticks_bar
+    from phdstream.progress import one_bar
 
-    with ticks_bar("demo") as progress:
+    with one_bar("demo") as progress:
         page = run_demo(out, progress)
     typer.echo(f"Look at {page.resolve()}")
 
@@ -161,7 +206,7 @@ def main() -> None:
         app(standalone_mode=True)
     except PhdstreamError as error:
         typer.echo(f"phdstream: {error}", err=True)
-        sys.exit(1)
+        sys.exit(UNUSABLE if isinstance(error, UnusableError) else 1)
     except (KeyboardInterrupt, SystemExit) as end:  # typer turns Ctrl-C into an exit with status 130
         if isinstance(end, SystemExit) and end.code != _INTERRUPTED:
             raise

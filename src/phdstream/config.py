@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from phdstream.configured_domain import DOMAIN_FILES, configured_domain
+from phdstream.configured_input import Input, a_path, a_text, read_input, read_ticks
 from phdstream.domains import Domain, Hierarchy
 from phdstream.errors import ConfigError, InputError, PhdstreamError, did_you_mean
-from phdstream.privacy import Simulation, Unit, User, unit_from_dict
+from phdstream.maps import domain_crs
+from phdstream.privacy import Simulation, Unit, unit_from_dict
 from phdstream.sinks.writers import check_format
-from phdstream.sources.files import Columns
-from phdstream.sources.ticks import Clock
+from phdstream.sources.clock import Clock
+from phdstream.sources.columns import Columns
 from phdstream.stream import PHDStream
 from phdstream.streaming import Stream
 from phdstream.tracking import TrackingStream
@@ -21,8 +23,11 @@ from phdstream.tracking import TrackingStream
 __all__ = ["Config", "load_config"]
 
 _KNOWN: dict[str, tuple[set[str], set[str]]] = {  # section: (required, optional)
-    "input": ({"files", "coordinates"}, {"time", "sign", "user", "bad_rows"}),
-    "ticks": (set(), {"every", "start", "end", "rows"}),
+    "input": (
+        {"files", "coordinates"},
+        {"time", "sign", "user", "bad_rows", "delimiter", "decimal", "encoding", "time_format", "memory"},
+    ),
+    "ticks": (set(), {"every", "start", "end", "grace", "rows"}),
     "domain": ({"type"}, {"bounds", "fanout", "depth", "dimension", "crs", "tree_crs", *DOMAIN_FILES, "snap"}),
     "privacy": ({"epsilon", "unit"}, {"tree_share"}),
     "stream": (set(), {"method", "counter", "threshold", "window", "start_after", "max_nodes"}),
@@ -38,9 +43,7 @@ _ONLY_PHDSTREAM = ("counter", "threshold", "tree_share")
 class Config:
     """A checked configuration: what to read, how to cut it into ticks, what to promise, where to write."""
 
-    files: list[Path]
-    columns: Columns
-    drop_bad_rows: bool
+    input: Input
     clock: Clock | None
     rows_per_tick: int | None
     domain: Domain
@@ -56,25 +59,28 @@ class Config:
     def stream(self) -> Stream:
         """Return a new stream as configured. Without a sign column it is declared insert-only."""
         noise = None if self.seed is None else Simulation(self.seed)
-        fixed: dict[str, Any] = {"insert_only": self.columns.sign is None, "noise": noise} | self.options
+        fixed: dict[str, Any] = {"insert_only": self.input.columns.sign is None, "noise": noise} | self.options
         stream: Stream = _METHODS[self.method](self.domain, self.epsilon, self.unit, **fixed)
         return stream
 
 
 def load_config(path: str | Path) -> Config:
     """Read and check a configuration file; paths in it are relative to the file."""
-    path = Path(path)
+    path = Path(path).expanduser()
     try:
         sections = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"there is no configuration file {path}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not valid TOML: {error}.") from None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read as a configuration file: {error.strerror}.") from None
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a number of thousands of digits
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise ConfigError(f"{path} is not valid TOML: {why}.") from None
     try:
         _check_keys(sections)
         config = _build(sections, path.parent)
         config.stream()  # refuses bad privacy parameters and options now
-    except (PhdstreamError, TypeError) as error:
+    except (PhdstreamError, TypeError, OverflowError) as error:
         raise ConfigError(f"{path}: {error}") from None
     return config
 
@@ -97,35 +103,59 @@ def _check_keys(sections: dict[str, Any]) -> None:
 
 
 def _build(sections: dict[str, Any], base: Path) -> Config:
-    given, ticks = sections["input"], sections["ticks"]
-    unit = _unit(sections["privacy"]["unit"])
-    columns = _columns(given, unit)
     seed = sections.get("simulation", {}).get("seed")
-    clock, rows = _ticks(ticks, seed)
-    if clock and columns.time is None:
+    unit = _unit(sections["privacy"]["unit"])
+    clock, rows = read_ticks(sections["ticks"], seed)
+    given = read_input(sections["input"], base, unit, zone=clock is not None and clock.zone)
+    if clock and given.columns.time is None:
         raise ConfigError("[input] needs 'time', the column that says when each event happened.")
     options = dict(sections.get("stream", {}))
-    if "window" in options and columns.sign is not None:
+    if "window" in options and given.columns.sign is not None:
         raise ConfigError("[stream] window makes records expire by themselves, so [input] must have no 'sign'.")
     if "tree_share" in sections["privacy"]:
         options["tree_share"] = sections["privacy"]["tree_share"]
     method = _method(options)
-    domain = configured_domain(sections["domain"], columns.coordinates, base)
-    columns = replace(columns, names=isinstance(domain, Hierarchy))
-    output = sections["output"]
-    releases, state = (base / _text(output[key], f"[output] {key}") for key in ("releases", "state"))
-    if releases.resolve() == state.resolve() or releases.resolve() in state.resolve().parents:
-        raise ConfigError("[output] state is private and must lie outside releases, which is for the public.")
+    domain = _domain(sections["domain"], given.columns, base)
+    given = replace(
+        given,
+        columns=replace(given.columns, names=isinstance(domain, Hierarchy)),
+        reading=replace(given.reading, crs=domain_crs(domain)),
+    )
+    releases, state = _folders(sections["output"], base)
     return Config(
-        _files(given["files"], base), columns, _bad_rows(given), clock, rows, domain, unit,
-        sections["privacy"]["epsilon"], method, options, seed, releases, state, _format(output, domain),
+        given, clock, rows, domain, unit, sections["privacy"]["epsilon"], method, options, seed, releases, state,
+        _format(sections["output"], domain),
     )  # fmt: skip
+
+
+def _domain(section: dict[str, Any], columns: Columns, base: Path) -> Domain:
+    try:
+        return configured_domain(section, columns.coordinates, base)
+    except InputError as error:
+        if str(error).startswith("names must be"):
+            wanted = str(error).split()[3]
+            raise ConfigError(
+                f"[input] coordinates names {len(columns.coordinates)} column(s), but a point of this domain has "
+                f"{wanted} coordinates: name a column for each, in the domain's order."
+            ) from None
+        raise
+
+
+def _folders(output: dict[str, Any], base: Path) -> tuple[Path, Path]:
+    """Return the public and the private folder, neither of which may lie in the other."""
+    releases, state = (base / a_path(output[key], f"[output] {key}") for key in ("releases", "state"))
+    public, private = releases.resolve(), state.resolve()
+    if public == private or public in private.parents:
+        raise ConfigError("[output] state is private and must lie outside releases, which is for the public.")
+    if private in public.parents:
+        raise ConfigError("[output] releases is for the public and must lie outside state, which is private.")
+    return releases, state
 
 
 def _method(options: dict[str, Any]) -> str:
     """Take the method out of the options, and check that the others go with it."""
     method = options.pop("method", "tracking")
-    if method not in _METHODS:
+    if not isinstance(method, str) or method not in _METHODS:
         raise ConfigError(f"[stream] has an unknown method {method!r}: {did_you_mean(str(method), _METHODS)}")
     for key in _ONLY_PHDSTREAM if method == "tracking" else ():
         if key in options:
@@ -135,62 +165,12 @@ def _method(options: dict[str, Any]) -> str:
 
 def _format(output: dict[str, Any], domain: Domain) -> str:
     try:
-        return check_format(_text(output.get("format", "parquet"), "[output] format"), domain)
+        return check_format(a_text(output.get("format", "parquet"), "[output] format"), domain)
     except InputError as error:
         raise ConfigError(f"[output] {error}") from None
 
 
 def _unit(spec: Any) -> Unit:
+    if not isinstance(spec, str | dict):
+        raise ConfigError('[privacy] unit must be "event", "record" or { type = "user", inserts = 4, deletes = 4 }.')
     return unit_from_dict({"type": spec} if isinstance(spec, str) else spec)
-
-
-def _columns(given: dict[str, Any], unit: Unit) -> Columns:
-    names = given["coordinates"]
-    if not isinstance(names, list) or not names:
-        raise ConfigError('[input] coordinates must be a list of column names, such as ["lon", "lat"].')
-    for key in ("time", "sign", "user"):
-        _text(given.get(key, "-"), f"[input] {key}")
-    if isinstance(unit, User) and "user" not in given:
-        raise ConfigError("[privacy] unit is a user, so [input] needs 'user', the column that names them.")
-    user = given.get("user") if isinstance(unit, User) else None
-    coordinates = tuple(_text(name, "[input] coordinates") for name in names)
-    return Columns(coordinates, given.get("time"), given.get("sign"), user)
-
-
-def _ticks(ticks: dict[str, Any], seed: int | None) -> tuple[Clock | None, int | None]:
-    if "rows" in ticks:
-        if seed is None or len(ticks) > 1:
-            raise ConfigError(
-                "[ticks] rows cuts ticks by number of rows, which is not private (one row more moves all later ones). "
-                "It is for experiments: add [simulation] with a seed and leave out every, start and end; or use "
-                "those instead."
-            )
-        if not isinstance(ticks["rows"], int) or ticks["rows"] < 1:
-            raise ConfigError("[ticks] rows must be a whole number of at least 1.")
-        return None, ticks["rows"]
-    missing = sorted({"every", "start", "end"} - set(ticks))
-    if missing:
-        raise ConfigError(
-            f"[ticks] needs {', '.join(missing)}: when ticks begin and end is public, and never taken from the data."
-        )
-    return Clock.between(ticks["start"], ticks["end"], ticks["every"]), None
-
-
-def _files(files: Any, base: Path) -> list[Path]:
-    names = [files] if isinstance(files, str) else files
-    if not isinstance(names, list) or not names:
-        raise ConfigError("[input] files must be a file name or a list of them, in order of time.")
-    return [base / _text(name, "[input] files") for name in names]
-
-
-def _bad_rows(given: dict[str, Any]) -> bool:
-    choice = given.get("bad_rows", "stop")
-    if choice not in ("stop", "drop"):
-        raise ConfigError(f'[input] bad_rows must be "stop" or "drop", not {choice!r}.')
-    return bool(choice == "drop")
-
-
-def _text(value: Any, what: str) -> str:
-    if not isinstance(value, str) or not value:
-        raise ConfigError(f"{what} must be a non-empty text, not {value!r}.")
-    return value

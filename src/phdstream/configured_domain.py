@@ -33,7 +33,7 @@ def configured_domain(section: dict[str, Any], coordinates: Sequence[str], base:
     if kind == "region":
         return _region(fields, base)
     if kind == "network":
-        return Network(base / _file(fields, "lines"), **_others(fields, "lines"))
+        return Network(base / Path(_file(fields, "lines")).expanduser(), **_others(fields, "lines"))
     return domain_from_dict(fields)
 
 
@@ -42,11 +42,11 @@ def _region(fields: dict[str, Any], base: Path) -> Region:
     others = _others(fields, "polygons")
     if polygons in _PACKAGED:
         return Region(_PACKAGED[polygons](), **({"crs": "EPSG:4326"} | others))
-    return Region(base / polygons, **others)
+    return Region(base / Path(polygons).expanduser(), **others)
 
 
 def _hierarchy(fields: dict[str, Any], coordinates: Sequence[str], base: Path) -> Hierarchy:
-    path = base / _file(fields, "places")
+    path = base / Path(_file(fields, "places")).expanduser()
     name = coordinates[0] if len(coordinates) == 1 else "place"
     return Hierarchy(_table(path), names=(name,), **_others(fields, "places"))
 
@@ -57,14 +57,14 @@ def _table(path: Path) -> pa.Table:
         table = pyarrow.parquet.read_table(path) if path.suffix == ".parquet" else pyarrow.csv.read_csv(path)
     except FileNotFoundError:
         raise InputError(f"there is no file {path}.") from None
-    except (pa.ArrowInvalid, OSError):
+    except (pa.ArrowException, OSError, ValueError):
         raise InputError(f"{path} cannot be read as a table of places, one column a level.") from None
     return table.cast(pa.schema([(name, pa.string()) for name in table.column_names]))
 
 
 def _file(fields: dict[str, Any], key: str) -> str:
     value = fields.get(key)
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or not value or "\0" in value:
         raise InputError(f"[domain] of type '{fields['type']}' needs '{key}', the name of a file.")
     return value
 

@@ -20,7 +20,7 @@ from typing import IO, Any
 from phdstream.commits import Commits
 from phdstream.domains import Domain
 from phdstream.errors import InputError, StateError
-from phdstream.intake import PrivateTally
+from phdstream.intake import Intake, PrivateTally
 from phdstream.promise import parameters
 from phdstream.release import Release
 from phdstream.state import Arrays
@@ -169,6 +169,13 @@ class DurableStream:
     def private_tally(self) -> PrivateTally:
         """What was dropped up to the last committed tick, for the operator. **Private: do not publish.**"""
         return replace(self._shown.tally)
+
+    def intake(self) -> Intake:
+        """Return a copy of what stands before the mechanism, users' bounds as they are, to see what it would drop."""
+        own = self._stream._intake
+        copied = Intake(own.domain, own.unit, own.deletes)
+        copied.restore(own.to_arrays(), own.tally.to_dict())
+        return copied
 
     def describe(self) -> str:
         """Return the promise, the budget and the noise in plain words, as of the last committed tick."""

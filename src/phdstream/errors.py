@@ -8,7 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["BudgetError", "ConfigError", "InputError", "PhdstreamError", "StateError", "did_you_mean"]
+__all__ = [
+    "BudgetError",
+    "ConfigError",
+    "InputError",
+    "PhdstreamError",
+    "StateError",
+    "UnusableError",
+    "did_you_mean",
+    "shown",
+]
+
+_SHOWN = 60
 
 
 class PhdstreamError(Exception):
@@ -17,6 +28,10 @@ class PhdstreamError(Exception):
 
 class InputError(PhdstreamError, ValueError):
     """Data or an argument is not of the form that was asked for."""
+
+
+class UnusableError(InputError):
+    """Input that can be read, but of which so little can be used that a run would spend ε on nothing."""
 
 
 class BudgetError(PhdstreamError, ValueError):
@@ -42,3 +57,18 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     known = sorted(known)
     close = get_close_matches(word, known, n=1)
     return f"did you mean '{close[0]}'?" if close else "known here: " + ", ".join(known)
+
+
+def shown(value: object) -> str:
+    """Return a value as a message shows it: short, whatever it is.
+
+    >>> shown("abc"), len(shown(10**400)), shown(10**5000)
+    ("'abc'", 60, 'a number of thousands of digits')
+    """
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to write such numbers
+        return "a number of thousands of digits"
+    except Exception:
+        return f"a {type(value).__name__}"
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

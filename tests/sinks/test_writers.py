@@ -18,7 +18,9 @@ from phdstream.errors import ConfigError, InputError
 from phdstream.release import Release
 from phdstream.running import run
 from phdstream.sinks.writers import FORMATS, check_format, encode_cells, encode_points, write_cells, write_points
-from phdstream.sources.files import Columns, read_events
+from phdstream.sources.columns import Columns
+from phdstream.sources.events import read_events
+from phdstream.sources.reading import Reading
 
 gpd = pytest.importorskip("geopandas")
 pd = pytest.importorskip("pandas")
@@ -121,7 +123,7 @@ class TestGeoJson:
     def test_it_can_be_fed_back(self, tmp_path: Path) -> None:
         made = release()
         write_points(made, tmp_path / "p.geojson")
-        (events,) = read_events([tmp_path / "p.geojson"], Columns(("lon", "lat")), zone=False, drop_bad=False)
+        (events,) = read_events([tmp_path / "p.geojson"], Columns(("lon", "lat")), Reading())
         assert events.points.tolist() == made.sample().tolist()
 
     def test_no_points(self, tmp_path: Path) -> None:

@@ -19,8 +19,12 @@ import pytest
 from phdstream.config import load_config
 from phdstream.errors import InputError
 from phdstream.running import run
-from phdstream.sources import features, files
-from phdstream.sources.files import Columns, read_events, read_times
+from phdstream.sources import events as events_module
+from phdstream.sources import json_pieces
+from phdstream.sources.columns import Columns
+from phdstream.sources.events import Events, read_events
+from phdstream.sources.formats import file_rows
+from phdstream.sources.reading import Reading
 
 gpd = pytest.importorskip("geopandas")
 pd = pytest.importorskip("pandas")
@@ -98,16 +102,18 @@ FRAMES: dict[str, Callable[[], Any]] = {
 }
 
 
-def events(source: Any, columns: Columns = COLUMNS, drop: bool = False) -> files.Events:
-    parts = list(read_events([source], columns, zone=False, drop_bad=drop))
-    assert all(len(part) <= files._BATCH_ROWS for part in parts)
-    joined = files.Events(
+def events(source: Any, columns: Columns = COLUMNS, drop: bool = False, **reading: Any) -> Events:
+    parts = list(read_events([source], columns, Reading(**({"drop_bad": drop, "crs": "EPSG:4326"} | reading))))
+    assert all(len(part) <= events_module.BATCH_ROWS for part in parts)
+    joined = Events(
         np.concatenate([p.time for p in parts if p.time is not None]) if columns.time else None,
         np.concatenate([p.points for p in parts]),
         np.concatenate([p.sign for p in parts]),
-        np.concatenate([p.users for p in parts if p.users is not None]) if columns.user else None,
+        pa.concat_arrays([p.users for p in parts if p.users is not None]) if columns.user else None,
     )
-    joined.bad = sum(part.bad for part in parts)
+    for part in parts:
+        for why, number in part.bad.items():
+            joined.bad[why] = joined.bad.get(why, 0) + number
     return joined
 
 
@@ -118,13 +124,12 @@ def check_same(source: Any) -> None:
     assert got.time.tolist() == data["time"].astype("datetime64[us]").astype("int64").tolist()
     assert got.points.tolist() == data[["lon", "lat"]].to_numpy().tolist()
     assert got.sign.tolist() == data["sign"].tolist()
-    assert got.users.tolist() == data["who"].tolist()
+    assert [user.decode() for user in got.users.to_pylist()] == data["who"].tolist()
 
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "_BATCH_ROWS", 64)
-    monkeypatch.setattr(features, "_CHUNK", 100)
+    monkeypatch.setattr(events_module, "BATCH_ROWS", 64)
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -133,13 +138,11 @@ class TestTheSameEvents:
     def test_tables_in_files(self, tmp_path: Path, name: str) -> None:
         FLAT[name](frame(), tmp_path / name)
         check_same(tmp_path / name)
-        assert sum(map(len, read_times([tmp_path / name], "time", zone=False))) == ROWS
 
     @pytest.mark.parametrize("name", GEO)
     def test_points_in_files(self, tmp_path: Path, name: str) -> None:
         GEO[name](geoframe(), tmp_path / name)
         check_same(tmp_path / name)
-        assert sum(map(len, read_times([tmp_path / name], "time", zone=False))) == ROWS
 
     @pytest.mark.parametrize("kind", FRAMES)
     def test_tables_in_memory(self, kind: str) -> None:
@@ -147,7 +150,7 @@ class TestTheSameEvents:
 
     def test_files_and_tables_in_one_go(self, tmp_path: Path) -> None:
         frame()[:200].to_parquet(tmp_path / "a.parquet")
-        parts = list(read_events([tmp_path / "a.parquet", frame()[200:]], COLUMNS, zone=False, drop_bad=False))
+        parts = list(read_events([tmp_path / "a.parquet", frame()[200:]], COLUMNS, Reading()))
         assert sum(map(len, parts)) == ROWS
 
     @pytest.mark.parametrize("name", ["a.gpkg", "a.geojson", "wkb.parquet"])
@@ -168,9 +171,9 @@ class TestTheSameEvents:
         data = frame() if name == "a.ndjson" else geoframe()
         data["time"] = data["time"].dt.tz_localize("UTC")
         (GEO | FLAT)[name](data, tmp_path / name)
-        assert sum(map(len, read_times([tmp_path / name], "time", zone=True))) == ROWS
-        with pytest.raises(InputError, match="zone"):
-            list(read_times([tmp_path / name], "time", zone=False))
+        assert len(events(tmp_path / name, zone=True)) == ROWS
+        with pytest.raises(InputError, match=r"have a time zone, but \[ticks\] start has none"):
+            events(tmp_path / name)
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -181,8 +184,8 @@ class TestJson:
         (tmp_path / "a.ndjson").write_text("\n".join(map(json.dumps, rows)))
         got = events(tmp_path / "a.ndjson", Columns(("lon", "lat"), user="who"), drop=True)
         assert got.users is not None
-        assert got.users.tolist() == ["7", "7", "12345678901234567890"]
-        assert got.bad == 1
+        assert got.users.to_pylist() == [b"7", b"7", b"12345678901234567890"]
+        assert got.bad == {"column 'who' has rows without a user": 1}
 
     def test_members_before_and_after_the_features(self, tmp_path: Path) -> None:
         feature = {"geometry": {"type": "Point", "coordinates": [1.25, 41, 99]}, "type": "Feature", "properties": None}
@@ -193,9 +196,9 @@ class TestJson:
 
     def test_columns_that_some_rows_leave_out(self, tmp_path: Path) -> None:
         (tmp_path / "a.jsonl").write_text('{"lat": 41}\n{"lon": 2, "lat": 42}\n')
-        points = events(tmp_path / "a.jsonl", Columns(("lon", "lat"))).points
-        assert np.isnan(points[0, 0])
-        assert points[1].tolist() == [2.0, 42.0]
+        got = events(tmp_path / "a.jsonl", Columns(("lon", "lat")), drop=True)
+        assert got.points.tolist() == [[2.0, 42.0]]
+        assert got.bad == {"column 'lon' has rows without a number": 1}
 
     def test_objects_where_numbers_belong(self, tmp_path: Path) -> None:
         (tmp_path / "a.jsonl").write_text('{"lon": {"deg": 2}, "lat": true}\n')
@@ -204,19 +207,19 @@ class TestJson:
 
     def test_no_features_is_no_events(self, tmp_path: Path) -> None:
         (tmp_path / "a.geojson").write_text('{"type": "FeatureCollection", "features": []}')
-        assert list(read_events([tmp_path / "a.geojson"], COLUMNS, zone=False, drop_bad=False)) == []
+        assert list(read_events([tmp_path / "a.geojson"], COLUMNS, Reading())) == []
 
 
 def test_memory_stays_within_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten times the file takes no more memory."""
-    monkeypatch.setattr(files, "_BATCH_ROWS", 500)
-    monkeypatch.setattr(features, "_CHUNK", 1 << 14)
+    monkeypatch.setattr(json_pieces, "_CHUNK", 1 << 14)
     peaks = []
     for rows in (2_000, 20_000):
         line = '{"type":"Feature","properties":{},"geometry":{"type":"Point","coordinates":[1.5,41.5]}}'
         (tmp_path / "a.geojson").write_text('{"features":[' + ",\n".join([line] * rows) + "]}")
         tracemalloc.start()
-        assert sum(map(len, read_events([tmp_path / "a.geojson"], Columns(("x", "y")), False, False))) == rows
+        got = file_rows(tmp_path / "a.geojson", Columns(("x", "y")), Reading(), 500, [])
+        assert sum(some.batch.num_rows for some in got) == rows
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.5 * peaks[0]
@@ -254,7 +257,7 @@ class TestBadFiles:
     @pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a.ndjson", "a.gpkg", "a.geojson"])
     def test_of_another_format(self, tmp_path: Path, name: str) -> None:
         (tmp_path / name).write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\xff\xfe\x00")
-        self.check(tmp_path / name, "another format|no column")
+        self.check(tmp_path / name, "another format|no column|not a whole JSON object")
 
     @pytest.mark.parametrize("name", ["events.xlsx", "events", "events.json"])
     def test_of_an_unknown_format(self, tmp_path: Path, name: str) -> None:
@@ -267,7 +270,7 @@ class TestBadFiles:
         (tmp_path / "b.geojson").write_text('{"features": null}')
         self.check(tmp_path / "b.geojson", "not a whole GeoJSON")
         (tmp_path / "c.ndjson").write_text('{"lon": 1, "lat": 2}\n[1, 2]\n')
-        self.check(tmp_path / "c.ndjson", "line 2 is not a whole JSON object", Columns(("lon", "lat")))
+        self.check(tmp_path / "c.ndjson", "not a whole JSON object, first in data row 2", Columns(("lon", "lat")))
 
     def test_text_in_another_encoding(self, tmp_path: Path) -> None:
         (tmp_path / "a.csv").write_bytes("größe,lon,lat\n1,2,3\n".encode("latin-1"))
@@ -276,11 +279,15 @@ class TestBadFiles:
     def test_without_the_extra(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         GEO["a.gpkg"](geoframe(), tmp_path / "a.gpkg")
         monkeypatch.setitem(sys.modules, "pyogrio", None)
-        self.check(tmp_path / "a.gpkg", r"pip install 'phdstream\[geo\]'")
+        with pytest.raises(InputError, match=r"pip install 'phdstream\[geo\]'"):
+            list(file_rows(tmp_path / "a.gpkg", COLUMNS, Reading(), 100, []))
 
-    def test_semicolons(self, tmp_path: Path) -> None:
+    def test_semicolons_are_seen_in_the_header_and_told(self, tmp_path: Path) -> None:
         frame().to_csv(tmp_path / "a.csv", sep=";", index=False)
-        self.check(tmp_path / "a.csv", "separated by semicolons")
+        notes: list[str] = []
+        parts = list(read_events([tmp_path / "a.csv"], COLUMNS, Reading(), notes))
+        assert sum(map(len, parts)) == ROWS
+        assert notes == [f"{tmp_path / 'a.csv'}: columns are separated by semicolons, as its first line shows."]
 
     @pytest.mark.parametrize("name", ["a.gpkg", "a.geojson", "a.shp", "wkb.parquet"])
     def test_unknown_column(self, tmp_path: Path, name: str) -> None:
@@ -322,7 +329,7 @@ class TestBadGeometries:
             events(path, Columns(("lon", "lat")))
         left = events(path, Columns(("lon", "lat")), drop=True)
         assert left.points.tolist() == [[1, 41], [2, 42], [3, 43]]
-        assert left.bad == 1
+        assert sum(left.bad.values()) == 1
 
     @pytest.mark.parametrize("name", ["wkb.parquet", "a.gpkg", "a.shp"])
     def test_lines_only(self, tmp_path: Path, name: str) -> None:
@@ -399,6 +406,7 @@ end = 2024-03-07
 [domain]
 type = "box"
 bounds = [[0, 10], [40, 50]]
+crs = "EPSG:4326"
 [privacy]
 epsilon = 1.0
 unit = "event"

@@ -22,8 +22,10 @@ from phdstream.errors import ConfigError, InputError
 from phdstream.evaluation.experiment import Experiment
 from phdstream.evaluation.feed import Feed
 from phdstream.evaluation.queries import domain_queries
-from phdstream.sources.files import Columns, read_events
-from phdstream.sources.ticks import Clock, parse_duration
+from phdstream.sources.clock import Clock, parse_duration
+from phdstream.sources.columns import Columns
+from phdstream.sources.events import read_events
+from phdstream.sources.reading import Reading
 
 __all__ = ["Setting", "data_file", "files_digest", "load_setting"]
 
@@ -113,6 +115,7 @@ def _circles(data: dict[str, Any]) -> Feed:
 def _from_file(experiment: Experiment, domain: Domain) -> Feed:
     data = experiment.data
     clock = Clock.between(data["start"], data["end"], data["every"])
+    assert clock.count is not None
     time, points, sign = _events(data_file(experiment), data, clock)
     inside = domain.encode(points)[1] & (clock.tick_of(time) >= 1) & (clock.tick_of(time) <= clock.count)
     if not inside.any():
@@ -138,7 +141,7 @@ def _events(path: Path, data: dict[str, Any], clock: Clock) -> tuple[Ints, Float
         points, sign = np.column_stack([table["x"].to_numpy(), table["y"].to_numpy()]), np.ones_like(time)
     else:
         columns = Columns(tuple(data["coordinates"]), data["time"], data.get("sign"))
-        batches = list(read_events([path], columns, clock.zone, drop_bad=False))
+        batches = list(read_events([path], columns, Reading(zone=clock.zone)))
         time = np.concatenate([batch.time for batch in batches if batch.time is not None] or [np.zeros(0, np.int64)])
         points = np.concatenate([batch.points for batch in batches] or [np.zeros((0, len(columns.coordinates)))])
         sign = np.concatenate([batch.sign for batch in batches] or [np.zeros(0, np.int64)])

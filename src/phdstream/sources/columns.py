@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
-from phdstream.errors import InputError, did_you_mean
+from phdstream.errors import InputError
 
 __all__ = ["Columns", "Found"]
 
@@ -30,8 +31,9 @@ class Columns:
 
     @property
     def needed(self) -> list[str]:
-        """The columns to read."""
-        return [name for name in (self.time, *self.coordinates, self.sign, self.user) if name is not None]
+        """The columns to read, each once."""
+        wanted = (self.time, *self.coordinates, self.sign, self.user)
+        return list(dict.fromkeys(name for name in wanted if name is not None))
 
     def find(self, source: str, there: Sequence[str], geometry: bool) -> Found:
         """Return where to read, given the columns that are there, and whether there is a geometry besides.
@@ -45,21 +47,21 @@ class Columns:
         xy = (absent[0], absent[1]) if geometry and len(absent) == 2 else None
         columns = [name for name in self.needed if xy is None or name not in xy]
         for name in columns:
-            _check(source, name, there, geometry)
+            self._check(source, name, there, geometry)
         return Found(columns, xy)
 
+    def _check(self, source: str, name: str, there: Sequence[str], geometry: bool) -> None:
+        if name not in there:
+            note = " (Its points stand for two coordinates, x and y: not for more, nor for one.)" if geometry else ""
+            raise InputError(f"{source} has no column '{name}'{self._hint(name, there)}{note}")
+        if list(there).count(name) > 1:
+            raise InputError(f"{source} has more than one column '{name}': give each its own name.")
 
-def _check(source: str, name: str, there: Sequence[str], geometry: bool) -> None:
-    if name not in there:
-        note = " (Its points stand for two coordinates, x and y: not for more, nor for one.)" if geometry else ""
-        raise InputError(f"{source} has no column '{name}': {did_you_mean(name, there)}{note}{_separator(there)}")
-    if list(there).count(name) > 1:
-        raise InputError(f"{source} has more than one column '{name}': give each its own name.")
-
-
-def _separator(there: Sequence[str]) -> str:
-    """Return a hint if the only column is a header that was not split."""
-    for mark, word in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
-        if len(there) == 1 and mark in there[0]:
-            return f" The columns seem to be separated by {word}: use commas in .csv and tabs in .tsv files."
-    return ""
+    def _hint(self, name: str, there: Sequence[str]) -> str:
+        """Return what may be meant. A file without a header has a private record there, which is never shown."""
+        close = get_close_matches(name, list(there), n=1)
+        if close:
+            return f": did you mean '{close[0]}'?"
+        if any(column in there for column in self.needed):
+            return ": there are " + ", ".join(sorted(set(there))) + "."
+        return ", nor any other that was asked for. Does its first line hold the names of the columns?"

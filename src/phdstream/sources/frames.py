@@ -8,11 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from phdstream.domains.projection import crs_name
 from phdstream.errors import InputError
 from phdstream.sources.columns import Columns
-from phdstream.sources.geometry import find_geometry, with_coordinates
+from phdstream.sources.geometry import Geometry, find_geometry, with_coordinates
+from phdstream.sources.reading import Rows
 
-__all__ = ["frame_batches", "source_name"]
+__all__ = ["frame_rows", "source_name"]
 
 
 def source_name(source: Any) -> str:
@@ -26,14 +28,15 @@ def source_name(source: Any) -> str:
     return f"the {type(source).__module__.split('.')[0]} {type(source).__name__}"
 
 
-def frame_batches(frame: Any, columns: Columns, rows: int) -> Iterator[pa.RecordBatch]:
+def frame_rows(frame: Any, columns: Columns, rows: int) -> Iterator[Rows]:
     """Yield the rows of a table in order, at most ``rows`` at a time, with the columns needed."""
     name, names = source_name(frame), _names(frame)
     geometry = _geometry(name, frame) if columns.coordinates else None
-    found = columns.find(name, [column for column in names if column != geometry], geometry is not None)
-    table = _arrow(name, frame, [*found.columns, *([geometry] if geometry and found.xy else [])])
+    others = [column for column in names if geometry is None or column != geometry.column]
+    found = columns.find(name, others, geometry is not None)
+    table = _arrow(name, frame, [*found.columns, *([geometry.column] if geometry and found.xy else [])])
     for batch in table.to_batches(max_chunksize=rows):
-        yield batch if geometry is None else with_coordinates(name, batch, geometry, found)
+        yield Rows(batch if geometry is None else with_coordinates(name, batch, geometry, found))
 
 
 def _names(frame: Any) -> list[str]:
@@ -46,11 +49,11 @@ def _names(frame: Any) -> list[str]:
     )
 
 
-def _geometry(name: str, frame: Any) -> str | None:
+def _geometry(name: str, frame: Any) -> Geometry | None:
     if isinstance(frame, pa.Table | pa.RecordBatch):
         return find_geometry(name, frame.schema)
     active: str | None = getattr(frame, "active_geometry_name", None)  # of a GeoDataFrame
-    return active
+    return None if active is None else Geometry(active).in_system(crs_name(frame.crs))
 
 
 def _arrow(name: str, frame: Any, names: list[str]) -> pa.Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,17 @@ import pyarrow.compute as pc
 import shapely
 from numpy.typing import NDArray
 
+from phdstream.domains.projection import crs_name
 from phdstream.errors import InputError
 from phdstream.sources.columns import Found
+from phdstream.sources.reading import CRS, IMPLIED_DEGREES
 
-__all__ = ["KIND", "check_kinds", "find_geometry", "may_be_points", "with_coordinates"]
+__all__ = ["COLUMNS", "KIND", "Geometry", "check_kinds", "find_geometry", "may_be_points", "with_coordinates"]
 
 KIND = "phdstream:kind of geometry"
 """The column that says what a row's geometry is: "Point", another kind, or nothing if it is missing or empty."""
+COLUMNS = "columns"
+"""That kind if a row's place is in columns, not in its geometry."""
 _MAY_BE_POINTS = {"Point", "Point Z", "Point M", "Point ZM", "2.5D Point", "3D Point", "Unknown"}
 _SEVERAL = ["MultiPoint", "MultiLineString", "MultiPolygon", "GeometryCollection"]
 _NAMES = np.array(["", "Point", "LineString", "LinearRing", "Polygon", *_SEVERAL])
@@ -25,16 +30,45 @@ _NAMES = np.array(["", "Point", "LineString", "LinearRing", "Polygon", *_SEVERAL
 _EXTENSION = b"ARROW:extension:name"
 
 
-def find_geometry(source: str, schema: pa.Schema) -> str | None:
-    """Return the name of the geometry column, or None; refuse a file that says it holds no points.
+@dataclass(frozen=True)
+class Geometry:
+    """The column that holds geometries, and the name of their coordinate system (empty if it is not said)."""
+
+    column: str
+    crs: str = ""
+
+    def in_system(self, crs: str | None) -> Geometry:
+        """Return the same column, in a coordinate system that the source states elsewhere."""
+        return replace(self, crs=crs or "")
+
+
+def find_geometry(source: str, schema: pa.Schema) -> Geometry | None:
+    """Return the geometry column, or None; refuse a file that says it holds no points.
 
     It is the primary column of GeoParquet's metadata, or the first column marked as one of GeoArrow's types.
     """
     geo = (schema.metadata or {}).get(b"geo")
     if geo is not None:
         return _of_geoparquet(source, geo, schema.names)
-    marked = [field.name for field in schema if _extension_name(field).startswith(("geoarrow.", "ogc.wkb"))]
-    return marked[0] if marked else None
+    marked = [field for field in schema if _extension_name(field).startswith(("geoarrow.", "ogc.wkb"))]
+    return Geometry(marked[0].name, _of_geoarrow(marked[0])) if marked else None
+
+
+def _of_geoarrow(field: pa.Field) -> str:
+    """Return the coordinate system that GeoArrow's metadata names, if any."""
+    stated = (field.metadata or {}).get(b"ARROW:extension:metadata", b"{}")
+    try:
+        return _system(json.loads(stated or b"{}").get("crs"))
+    except (ValueError, AttributeError, RecursionError):
+        return ""
+
+
+def _system(crs: Any) -> str:
+    """Return the name of a stated coordinate system; nothing if there is none. PROJJSON names itself by its id."""
+    identity = crs.get("id") if isinstance(crs, dict) else None
+    if isinstance(identity, dict) and {"authority", "code"} <= set(identity):
+        return f"{identity['authority']}:{identity['code']}"
+    return (crs_name(crs) or "") if crs else ""
 
 
 def _extension_name(field: pa.Field) -> str:
@@ -43,18 +77,19 @@ def _extension_name(field: pa.Field) -> str:
     return str((field.metadata or {}).get(_EXTENSION, b"").decode())
 
 
-def _of_geoparquet(source: str, geo: bytes, names: list[str]) -> str:
+def _of_geoparquet(source: str, geo: bytes, names: list[str]) -> Geometry:
     try:
         meta = json.loads(geo)
         name = str(meta["primary_column"])
         column = meta["columns"][name]
         kinds = [str(kind) for kind in column.get("geometry_types", [])]
-    except (ValueError, KeyError, TypeError, AttributeError):
+        crs = _system(column["crs"]) if "crs" in column else IMPLIED_DEGREES
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise InputError(f"{source} calls itself GeoParquet, but its description of the geometry is damaged.") from None
     if name not in names:
         raise InputError(f"{source} says its geometry is in the column '{name}', but there is none of that name.")
     check_kinds(source, kinds)
-    return name
+    return Geometry(name, crs)
 
 
 def check_kinds(source: str, kinds: list[str]) -> None:
@@ -81,13 +116,13 @@ def _remedy(kinds: list[str]) -> str:
     return "Turn each into a point first (in QGIS: Centroids), or give the file that has the points."
 
 
-def with_coordinates(source: str, batch: pa.RecordBatch, geometry: str, found: Found) -> pa.RecordBatch:
+def with_coordinates(source: str, batch: pa.RecordBatch, geometry: Geometry, found: Found) -> pa.RecordBatch:
     """Return the columns found, the x and y of the geometry under the names of the coordinates, and `KIND`."""
     columns = {name: batch.column(name) for name in found.columns}
     if found.xy is not None:
-        points, kinds = _points(source, batch.column(geometry))
+        points, kinds = _points(source, batch.column(geometry.column))
         columns |= {found.xy[0]: pa.array(points[:, 0]), found.xy[1]: pa.array(points[:, 1]), KIND: kinds}
-    return pa.RecordBatch.from_pydict(columns)
+    return pa.RecordBatch.from_pydict(columns).replace_schema_metadata({CRS: geometry.crs.encode()})
 
 
 def _points(source: str, column: pa.Array) -> tuple[NDArray[np.float64], pa.Array]:
