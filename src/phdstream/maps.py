@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from phdstream.domains import ROOT, Domain
 from phdstream.domains.geometries import read_layer
 from phdstream.domains.projection import Projection, need
-from phdstream.errors import InputError
+from phdstream.errors import InputError, shown
 
 __all__ = ["cell_shapes", "check_planar", "domain_crs", "geodataframe", "h3_shapes", "layer_shapes"]
 
@@ -58,7 +58,7 @@ def h3_shapes(domain: Domain, resolution: int) -> tuple[list[str], NDArray[Any]]
     check_planar(domain)
     h3 = need("h3")
     if not isinstance(resolution, int) or not 0 <= resolution <= 15:
-        raise InputError(f"an H3 resolution is a whole number from 0 to 15, not {resolution!r}.")
+        raise InputError(f"an H3 resolution is a whole number from 0 to 15, not {shown(resolution)}.")
     west, south, east, north = domain.bounds(np.array([ROOT]))[0]
     if not (-180 <= west < east <= 180 and -90 <= south < north <= 90):
         raise InputError("H3 needs longitudes and latitudes in degrees; this domain's coordinates are something else.")

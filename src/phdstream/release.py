@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from phdstream.arrays import Floats, Ints
 from phdstream.domains import Domain
-from phdstream.errors import InputError
+from phdstream.errors import InputError, shown
 from phdstream.maps import cell_shapes, check_planar, domain_crs, geodataframe, h3_shapes, layer_shapes
 from phdstream.tree import Estimate, answer_queries, parents_of, share_noise_of_all
 
@@ -166,8 +166,8 @@ class Release:
 
     def to_geodataframe(self, what: str = "points") -> Any:
         """Return the synthetic ``"points"``, or the ``"cells"`` with their counts, as a GeoDataFrame."""
-        if what not in ("points", "cells"):
-            raise InputError(f"a GeoDataFrame can hold 'points' or 'cells', not {what!r}.")
+        if not isinstance(what, str) or what not in ("points", "cells"):
+            raise InputError(f"a GeoDataFrame can hold 'points' or 'cells', not {shown(what)}.")
         check_planar(self.domain)
         crs = domain_crs(self.domain)
         if what == "points":
@@ -177,7 +177,7 @@ class Release:
 
     def _answer(self, kind: str, queries: NDArray[Any], confidence: float) -> Counts:
         if not isinstance(confidence, float | int) or not 0 < confidence < 1:
-            raise InputError(f"confidence lies strictly between 0 and 1, not {confidence!r}.")
+            raise InputError(f"confidence lies strictly between 0 and 1, not {shown(confidence)}.")
         if self.held:
             zero, unknown = np.zeros(len(queries)), np.full(len(queries), np.inf)
             return Counts(zero, zero, unknown, zero, unknown, confidence, self.privacy)

@@ -16,7 +16,7 @@ import numpy as np
 from phdstream.arrays import Ints
 from phdstream.counting import check_whole
 from phdstream.domains import Domain
-from phdstream.errors import InputError, StateError
+from phdstream.errors import InputError, StateError, shown
 from phdstream.intake import Intake, PrivateTally
 from phdstream.privacy import Budget, ExactNoise, Noise, Unit, noise_from_dict
 from phdstream.promise import describe, facts, parameters
@@ -28,6 +28,9 @@ __all__ = ["Events", "Stream"]
 
 Events = tuple[Ints, Ints]
 """The codes of a tick's inserts, and of its deletes. Private."""
+_LONGEST_WINDOW = 10_000_000
+"""Ticks; something is kept for each."""
+_NOISE = ("private", "add", "key", "to_dict")
 
 
 class Stream(ABC):
@@ -48,6 +51,7 @@ class Stream(ABC):
         noise: Noise | None,
     ) -> None:
         _check(domain, unit, window, start_after, max_nodes)
+        _check_noise(noise, insert_only)
         self.domain, self.unit, self.insert_only = domain, unit, insert_only
         self.window, self.start_after, self.max_nodes = window, start_after, max_nodes
         self.deletes = not insert_only and window is None
@@ -227,9 +231,18 @@ def events_from_arrays(arrays: Arrays) -> list[Events]:
 def _check(domain: Domain, unit: Unit, window: int | None, start_after: int, max_nodes: int) -> None:
     if not isinstance(domain, Domain):
         raise InputError(f"domain must be a Box, a Cube or another Domain, not {type(domain).__name__}.")
-    if not hasattr(unit, "worst_cases"):
+    if isinstance(unit, type) or not hasattr(unit, "worst_cases"):
         raise InputError("unit must say to whom ε is promised: Event(), Record() or User(inserts=..., deletes=...).")
     check_whole("start_after", start_after)
     check_whole("max_nodes", max_nodes, least=domain.fanout + 1)
     if window is not None:
-        check_whole("window", window)
+        check_whole("window", window, most=_LONGEST_WINDOW)
+
+
+def _check_noise(noise: Noise | None, insert_only: bool) -> None:
+    if noise is not None and (isinstance(noise, type) or not all(hasattr(noise, part) for part in _NOISE)):
+        raise InputError(
+            f"noise must be left out, for exact noise, or be Simulation(seed=...), for experiments, not {shown(noise)}."
+        )
+    if not isinstance(insert_only, bool | np.bool_):
+        raise InputError(f"insert_only must be True or False, not {shown(insert_only)}.")

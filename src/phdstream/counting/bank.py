@@ -10,6 +10,7 @@ import numpy as np
 from phdstream.arrays import Ints
 from phdstream.counting.binary import BinaryTree, Hybrid
 from phdstream.counting.counters import Block, Counter, Simple, counter_kinds
+from phdstream.errors import InputError
 from phdstream.privacy import Noise
 
 __all__ = ["CounterBank", "CounterChoice", "counter_from_dict", "make_counter"]
@@ -76,7 +77,12 @@ def make_counter(choice: CounterChoice, epsilon: float) -> Counter:
     >>> make_counter("block", 0.5)
     Block(epsilon=0.5, size=8)
     """
-    return counter_kinds(choice, _BY_NAME)(epsilon) if isinstance(choice, str) else choice(epsilon)
+    if isinstance(choice, str):
+        return counter_kinds(choice, _BY_NAME)(epsilon)
+    counter = choice(epsilon) if callable(choice) else None
+    if not isinstance(counter, Counter):
+        raise InputError(f"counter must be one of {', '.join(_BY_NAME)}, or a function from a budget to a counter.")
+    return counter
 
 
 def counter_from_dict(spec: dict[str, Any]) -> Counter:

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from phdstream.arrays import Floats, Ints
-from phdstream.errors import InputError, did_you_mean
+from phdstream.errors import BudgetError, InputError, did_you_mean, shown
 from phdstream.privacy import Noise, noise_variance, scale_for
 
 __all__ = ["Block", "Counter", "Simple", "check_whole", "counter_kinds", "total_deviation"]
@@ -36,6 +36,8 @@ class Counter(ABC):
     private_columns: ClassVar[tuple[int, ...]] = ()
 
     def __post_init__(self) -> None:
+        if not isinstance(self.epsilon, int | float):
+            raise BudgetError(f"epsilon must be a number, not {shown(self.epsilon)}.")
         scale_for(self.epsilon)  # refuses a budget that is not positive and finite
 
     def start(self, counters: int) -> Ints:
@@ -182,7 +184,7 @@ def total_deviation(scales: Floats, failure: float) -> float:
     3.0
     """
     if not 0 < failure < 1:
-        raise InputError(f"a failure probability lies strictly between 0 and 1, not {failure!r}.")
+        raise InputError(f"a failure probability lies strictly between 0 and 1, not {shown(failure)}.")
     if scales.size == 0:
         return 0.0
     length = 1 << int(np.ceil(np.log2(2 * _chernoff(scales, 1e-12) + 2)))
@@ -216,11 +218,11 @@ def check_whole(name: str, value: Any, least: int = 1, most: int | None = None) 
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or value < least or (most is not None and value > most):
         limit = "" if most is None else f" and at most {most}"
-        raise InputError(f"{name} must be a whole number of at least {least}{limit}, not {value!r}.")
+        raise InputError(f"{name} must be a whole number of at least {least}{limit}, not {shown(value)}.")
 
 
 def counter_kinds(name: str, kinds: dict[str, type[Counter]]) -> type[Counter]:
     """Return the kind of counter with that name."""
     if name not in kinds:
-        raise InputError(f"unknown counter {name!r}: {did_you_mean(name, kinds)}")
+        raise InputError(f"unknown counter {shown(name)}: {did_you_mean(name, kinds)}")
     return kinds[name]

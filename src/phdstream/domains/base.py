@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains.codes import MAX_BITS, ROOT, hash_uniform
 from phdstream.domains.points import points_array, rectangles_array
-from phdstream.errors import InputError
+from phdstream.errors import InputError, shown
 
 __all__ = ["Domain", "divide_among_children"]
 
@@ -291,7 +291,8 @@ def check_depth(depth: int | None, default: int, limit: int) -> int:
         return default
     if not isinstance(depth, int | np.integer) or isinstance(depth, bool) or not 1 <= depth <= limit:
         raise InputError(
-            f"depth must be a whole number from 1 to {limit} here (codes have at most {MAX_BITS} bits), not {depth!r}."
+            f"depth must be a whole number from 1 to {limit} here (codes have at most {MAX_BITS} bits), "
+            f"not {shown(depth)}."
         )
     return int(depth)
 

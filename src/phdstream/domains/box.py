@@ -15,7 +15,7 @@ from phdstream.domains.chunks import in_chunks
 from phdstream.domains.codes import MAX_BITS, ROOT, compress_bits, hash_uniform, spread_bits
 from phdstream.domains.columns import floats
 from phdstream.domains.projection import crs_name
-from phdstream.errors import InputError
+from phdstream.errors import InputError, shown
 
 __all__ = ["Box"]
 
@@ -212,5 +212,5 @@ def _most_halvings(low: Floats, high: Floats) -> int:
 
 def _check_fanout(fanout: int) -> int:
     if not isinstance(fanout, int | np.integer) or not 2 <= fanout <= 1 << 16 or fanout & (fanout - 1):
-        raise InputError(f"fanout must be a power of two from 2 to 65536, not {fanout!r}.")
+        raise InputError(f"fanout must be a power of two from 2 to 65536, not {shown(fanout)}.")
     return int(math.log2(fanout))

@@ -10,7 +10,7 @@ import numpy as np
 from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains.base import Domain, check_depth, check_names
 from phdstream.domains.codes import MAX_BITS, ROOT, hash_uniform
-from phdstream.errors import InputError
+from phdstream.errors import InputError, shown
 
 __all__ = ["Cube"]
 
@@ -32,7 +32,7 @@ class Cube(Domain):
 
     def __init__(self, dimension: int, *, depth: int | None = None, names: Sequence[str] | None = None) -> None:
         if not isinstance(dimension, int | np.integer) or isinstance(dimension, bool) or dimension < 1:
-            raise InputError(f"a cube needs a whole number of attributes of at least 1, not {dimension!r}.")
+            raise InputError(f"a cube needs a whole number of attributes of at least 1, not {shown(dimension)}.")
         if dimension > _MOST_ATTRIBUTES:
             raise InputError(f"a cube can have at most {_MOST_ATTRIBUTES} attributes.")
         self.dimension = int(dimension)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,12 +15,14 @@ from phdstream.domains.box import Box
 from phdstream.domains.codes import ROOT
 from phdstream.domains.geometries import geometry_parts, read_geometries
 from phdstream.domains.projection import Projection, is_geographic, need
-from phdstream.errors import InputError
+from phdstream.errors import InputError, shown
 
 __all__ = ["box_around", "check_planar", "check_snap", "project", "read_binary", "read_lines"]
 
 _FINEST_METRES = 20.0
 _MOST_HALVINGS = 16
+_FARTHEST = 1e30
+"""No distance on any map is as large; NaN and infinity are not below it."""
 
 
 def read_lines(lines: Any, crs: Any) -> tuple[NDArray[Any], str | None]:
@@ -79,8 +80,8 @@ def project(ends: Floats, projection: Projection, tolerance: float) -> Floats:
 def check_snap(snap: Any) -> float:
     """Return the snap distance, a positive number."""
     number = isinstance(snap, int | float | np.integer | np.floating) and not isinstance(snap, bool)
-    if not number or not 0 < snap < sys.float_info.max:
-        raise InputError("snap must be a positive, finite distance in units of tree_crs.")
+    if not number or not 0 < snap <= _FARTHEST:
+        raise InputError(f"snap must be a positive, finite distance in units of tree_crs, not {shown(snap)}.")
     return float(snap)
 
 

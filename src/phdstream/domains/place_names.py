@@ -120,5 +120,12 @@ def _text(value: Any) -> str:
         parts = list(np.atleast_1d(np.array(value, dtype=object)))
         while parts and is_missing(parts[-1]):
             parts.pop()
-        return "" if any(map(is_missing, parts)) else SEPARATOR.join(map(str, parts))
-    return "" if is_missing(value) else str(value)
+        return "" if any(map(is_missing, parts)) else SEPARATOR.join(map(_written, parts))
+    return "" if is_missing(value) else _written(value)
+
+
+def _written(value: Any) -> str:
+    try:
+        return str(value)
+    except ValueError:  # a number of thousands of digits names no place
+        return ""

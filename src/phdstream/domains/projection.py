@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from phdstream.arrays import Floats
-from phdstream.errors import InputError
+from phdstream.errors import InputError, shown
 
 __all__ = ["EQUAL_AREA", "Projection", "crs_name", "is_geographic", "need"]
 
@@ -34,8 +34,8 @@ def crs_name(crs: Any) -> str | None:
     pyproj = need("pyproj")
     try:
         system = pyproj.CRS.from_user_input(crs)
-    except pyproj.exceptions.CRSError:
-        raise InputError(f"{crs!r} is not a coordinate reference system; use one such as 'EPSG:4326'.") from None
+    except (pyproj.exceptions.CRSError, ValueError, TypeError, OverflowError):
+        raise InputError(f"{shown(crs)} is not a coordinate reference system; use one such as 'EPSG:4326'.") from None
     authority = system.to_authority(min_confidence=100)
     return ":".join(authority) if authority else str(system.to_wkt())
 

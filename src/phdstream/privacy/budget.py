@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from phdstream.errors import BudgetError
+from phdstream.errors import BudgetError, shown
 from phdstream.privacy.units import Unit
 
 __all__ = ["Budget"]
@@ -45,8 +45,8 @@ class Budget:
     def solve(cls, epsilon: float, unit: Unit, *, deletes: bool = True, tree_share: float = 0.5) -> Budget:
         """Return the largest per-event budgets that keep the promise."""
         _check_epsilon(epsilon)
-        if not 0 < tree_share < 1:
-            raise BudgetError(f"tree_share must lie strictly between 0 and 1, not {tree_share!r}.")
+        if not isinstance(tree_share, int | float | Fraction) or not 0 < tree_share < 1:
+            raise BudgetError(f"tree_share must lie strictly between 0 and 1, not {shown(tree_share)}.")
         share = Fraction(tree_share)
         cost = max(k + (m * (1 - share) if deletes else 0) for k, m in unit.worst_cases())
         per_insert = Fraction(epsilon) / Fraction(cost)
@@ -84,16 +84,16 @@ class Budget:
 
 def _check_epsilon(epsilon: float) -> None:
     if isinstance(epsilon, bool) or not isinstance(epsilon, int | float):
-        raise BudgetError(f"epsilon must be a number, not {epsilon!r}.")
+        raise BudgetError(f"epsilon must be a number, not {shown(epsilon)}.")
     if not 0 < epsilon < math.inf:
         raise BudgetError(
-            f"epsilon must be a positive, finite number, not {epsilon!r}. Smaller is more private; "
+            f"epsilon must be a positive, finite number, not {shown(epsilon)}. Smaller is more private; "
             "usual values lie between 0.1 and 2."
         )
     if epsilon < _SMALLEST:
-        raise BudgetError(f"epsilon = {epsilon:g} leaves nothing but noise; the least accepted value is {_SMALLEST:g}.")
+        raise BudgetError(f"epsilon = {shown(epsilon)} leaves nothing but noise; the least accepted is {_SMALLEST:g}.")
     if epsilon > _LARGEST:
-        raise BudgetError(f"epsilon = {epsilon:g} promises nothing; the largest accepted value is {_LARGEST:g}.")
+        raise BudgetError(f"epsilon = {shown(epsilon)} promises nothing; the largest accepted value is {_LARGEST:g}.")
 
 
 def _down(value: Fraction) -> float:

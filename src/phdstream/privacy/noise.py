@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from phdstream.arrays import Floats, Ints
-from phdstream.errors import BudgetError, InputError, StateError
+from phdstream.errors import BudgetError, InputError, StateError, shown
 from phdstream.privacy.laplace import discrete_laplace
 
 __all__ = ["ExactNoise", "Noise", "Simulation", "noise_from_dict", "noise_variance", "scale_for"]
@@ -90,7 +90,7 @@ class Simulation:
 
     def __init__(self, seed: int) -> None:
         if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
-            raise InputError(f"Simulation(seed=...) takes a whole number of at least 0, not {seed!r}.")
+            raise InputError(f"Simulation(seed=...) takes a whole number of at least 0, not {shown(seed)}.")
         self._generator = np.random.Generator(np.random.PCG64(int(seed)))
 
     def add(self, values: Ints, scale: float, at: Ints) -> Ints:
@@ -144,7 +144,7 @@ def scale_for(epsilon: float, sums: int = 1) -> float:
     """
     number = isinstance(epsilon, int | float) and not isinstance(epsilon, bool)
     if not number or not 0 < epsilon < math.inf or math.isinf(scale := sums / epsilon):
-        raise BudgetError(f"epsilon must be a positive, finite number (and not next to 0), not {epsilon!r}.")
+        raise BudgetError(f"epsilon must be a positive, finite number (and not next to 0), not {shown(epsilon)}.")
     while Fraction(scale) * Fraction(epsilon) < sums:
         scale = math.nextafter(scale, math.inf)
     return scale

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from phdstream.errors import BudgetError, did_you_mean
+from phdstream.errors import BudgetError, did_you_mean, shown
 
 __all__ = ["Event", "Record", "Unit", "User", "unit_from_dict"]
 
@@ -91,7 +91,7 @@ class User:
     def __post_init__(self) -> None:
         for name, value, least in (("inserts", self.inserts, 1), ("deletes", self.deletes, 0)):
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise BudgetError(f"User({name}=...) must be a whole number of at least {least}, not {value!r}.")
+                raise BudgetError(f"User({name}=...) must be a whole number of at least {least}, not {shown(value)}.")
 
     @property
     def promise(self) -> str:
@@ -126,7 +126,7 @@ def unit_from_dict(spec: dict[str, Any]) -> Unit:
     fields = dict(spec)
     name = fields.pop("type", None)
     if not isinstance(name, str) or name not in kinds:
-        raise BudgetError(f"unknown unit of privacy {name!r}: {did_you_mean(str(name), kinds)}")
+        raise BudgetError(f"unknown unit of privacy {shown(name)}: {did_you_mean(shown(name), kinds)}")
     try:
         return kinds[name](**fields)
     except TypeError:
