@@ -6,7 +6,7 @@ import gzip
 import json
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -163,7 +163,7 @@ Admitted = dict[int, Counter[tuple[str, str, int]]]
 
 
 @pytest.fixture
-def admitted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Admitted]]:
+def admitted(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Admitted]:
     """What the intake let through, by tick: (user, sign, code)."""
     monkeypatch.setattr(events_module, "BATCH_ROWS", 16)
     seen: list[tuple[int, Counter[tuple[str, str, int]]]] = []
@@ -192,7 +192,7 @@ def admitted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Admitted]
         number[0] = 0
         return ticks
 
-    yield collect
+    return collect
 
 
 def run_on(folder: Path, names: list[str]) -> None:

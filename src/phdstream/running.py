@@ -22,6 +22,8 @@ from phdstream.sinks.folder import ReleaseFolder
 
 __all__ = ["RunReport", "run"]
 
+NOTHING_YET = "Nothing to do yet: the first tick is not over. Nothing was written."
+
 
 @dataclass
 class RunReport:
@@ -60,7 +62,7 @@ class RunReport:
 
     def _taken(self) -> str:
         if self.last_tick < self.first_tick:
-            return "Nothing to do: no tick is over that was not released before."
+            return "Nothing to do: no tick is over that was not released before." if self.last_tick else NOTHING_YET
         if self.last_tick < self.first_release:
             return (
                 f"Took ticks {self.first_tick} to {self.last_tick}. Nothing is released before tick "
@@ -106,6 +108,8 @@ def run(
     with durable(config.state, asked) as stream:
         prepared = prepare(config, stream, now, until, reading)
         try:
+            if not stream.tick and prepared.last < prepared.first:
+                return _not_begun(config, stream, prepared, asked.start_after)
             if not stream.tick and not anyway and (why := unusable(prepared, config)):
                 raise UnusableError(f"{why} Nothing was spent. `phdstream check` shows more; --anyway goes on.")
             about = {"ticks": ticks_of(config)}
@@ -114,6 +118,14 @@ def run(
                 return _take_all(config, stream, prepared, folder, progress)
         finally:
             prepared.gathered.close()
+
+
+def _not_begun(config: Config, stream: DurableStream, prepared: Prepared, first_release: int) -> RunReport:
+    """Report that no tick is over yet. Nothing is kept: the promise may still change."""
+    report = RunReport(1, 0, first_release, config.releases, stream.describe(), notes=prepared.notes)
+    report.next_end = config.clock.end_of(1) if config.clock else None
+    report.private_notes = operator_notes(prepared, stream, config)
+    return report
 
 
 def _take_all(
