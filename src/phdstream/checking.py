@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from io import BytesIO
 from pathlib import Path
 
 from phdstream.config import Config
@@ -17,6 +18,7 @@ from phdstream.maps import domain_crs
 from phdstream.preparing import Prepared, prepare
 from phdstream.privacy import User
 from phdstream.release import Release
+from phdstream.sinks.writers import encode_cells, encode_points
 
 __all__ = ["CheckReport", "check", "private_picture"]
 
@@ -132,8 +134,8 @@ def _costs(prepared: Prepared, config: Config, seconds: float) -> list[str]:
     trial = replace(config, seed=0).stream()
     started = time.monotonic()
     release: Release = trial.update(*prepared.gathered.tick(largest, keep=True))
-    if not release.held:
-        release.sample()
+    for encode in () if release.held else (encode_cells, encode_points):
+        encode(release, config.format)(BytesIO())
     each = time.monotonic() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 2**20
     return [f"to expect: about {_span(seconds + ticks * each)}, and {peak:,.0f} MB of memory"]

@@ -185,7 +185,7 @@ class TestJson:
         got = events(tmp_path / "a.ndjson", Columns(("lon", "lat"), user="who"), drop=True)
         assert got.users is not None
         assert got.users.to_pylist() == [b"7", b"7", b"12345678901234567890"]
-        assert got.bad == {"column 'who' has rows without a user": 1}
+        assert got.bad == {"column 'who' has rows without a user, or one that is not UTF-8 (see encoding)": 1}
 
     def test_members_before_and_after_the_features(self, tmp_path: Path) -> None:
         feature = {"geometry": {"type": "Point", "coordinates": [1.25, 41, 99]}, "type": "Feature", "properties": None}

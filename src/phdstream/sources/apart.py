@@ -40,7 +40,9 @@ def rows_apart(path: Path, columns: Columns, reading: Reading, rows: int, notes:
     reader.ask({"path": str(path.absolute()), "columns": asdict(columns), "reading": asdict(reading), "rows": rows})
     whole = False
     try:
-        yield from reader.answers(path, notes)
+        told: list[str] = []
+        yield from reader.answers(path, told)
+        notes += [note.replace(str(path.absolute()), str(path)) for note in told]
         whole = True
     except InputError as error:
         whole = reader.idle

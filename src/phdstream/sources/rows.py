@@ -154,7 +154,9 @@ class RowReader:
                 f"{self.source}: column '{name}' holds {column.type}; users are whole numbers or text."
             ) from None
         length = pc.fill_null(pc.binary_length(ids), 0).to_numpy(zero_copy_only=False)
-        self._expect(good, length > 0, f"column '{name}' has rows without a user")
+        self._expect(
+            good, length > 0, f"column '{name}' has rows without a user, or one that is not UTF-8 (see encoding)"
+        )
         self._expect(good, length <= LONGEST_ID, f"column '{name}' has a user's id of more than {LONGEST_ID} bytes")
         return ids
 
