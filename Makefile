@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test bench bench-run setup lint types layers lock clean
+.PHONY: demo test bench bench-run fuzz setup lint types layers lock clean
 
 demo: setup
 	$(BIN)/phdstream demo
@@ -21,6 +21,10 @@ bench: setup
 
 bench-run: setup
 	$(BIN)/python -m benchmarks --only-run --rows 100000000 --json benchmarks/results-run.json
+
+# Damaged files, odd arguments, odd queries: a few minutes (python -m fuzz --help for more).
+fuzz: setup
+	$(BIN)/python -m fuzz --cases 100000 --seconds 600
 
 setup: $(VENV)/.ready
 
