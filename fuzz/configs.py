@@ -37,7 +37,7 @@ _DOMAINS: list[dict[str, Any]] = [
 _INPUTS: list[dict[str, Any]] = [
     {"sign": "sign", "bad_rows": "drop"}, {"delimiter": ";", "decimal": ","}, {"encoding": "latin-1"},
     {"time_format": "%d.%m.%Y %H:%M"}, {"memory": "500MB"}, {"files": "*.csv"},
-    {"delimiter": "\t", "encoding": "utf-16"},
+    {"delimiter": "\t", "encoding": "utf-16"}, {"encoding": "iso2022_jp"},
 ]  # fmt: skip
 _TICKS: list[dict[str, Any]] = [
     {"every": "6h", "start": datetime.datetime(2024, 1, 1, 6), "grace": "2h"},

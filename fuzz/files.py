@@ -8,6 +8,7 @@ from __future__ import annotations
 import bz2
 import gzip
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fuzz.damage import damaged, damaged_within
-from fuzz.samples import csv_lines, json_lines, write_events
+from fuzz.samples import csv_lines, json_lines, rows, write_events
 from phdstream.sources import apart, events
 from phdstream.sources.columns import Columns
 from phdstream.sources.reading import Reading
@@ -25,7 +26,20 @@ __all__ = ["prepare", "ready", "run"]
 _ALL = Columns(("x", "y"), "when", "sign", "who")
 _COLUMNS = [_ALL, _ALL, Columns(("x", "y"), "when"), Columns(("x", "y"), user="who"), Columns(("who",), names=True)]
 _TEXT = {"ndjson": "ndjson", "geojsonl": "geojsonl", "jsonl": "ndjson", "csv": ",", "tsv": "\t", "txt": "\t"}
-_ENCODINGS = [None, None, None, "utf-8", "latin-1", "cp1252", "gb18030", "shift_jis", "iso2022_jp", "utf-7", "hz"]
+_ENCODINGS = [
+    None,
+    None,
+    None,
+    "utf-8",
+    "latin-1",
+    "cp1252",
+    "gb18030",
+    "shift_jis",
+    "big5",
+    "euc_kr",
+    "utf-16",
+    "utf-32",
+]
 
 
 def prepare(folder: Path) -> None:
@@ -68,14 +82,17 @@ def _lines(rng: Random, folder: Path) -> None:
     ending = rng.choice(sorted(_TEXT))
     kind, decimal = _TEXT[ending], rng.choice([".", ","]) if ending in ("tsv", "txt") else "."
     separated = len(kind) == 1
-    lines = csv_lines(kind, decimal) if separated else json_lines(kind == "geojsonl")
+    zone = rng.random() < 0.3
+    some = rows(rng, zone)
+    lines = csv_lines(some, kind, decimal) if separated else json_lines(some, kind == "geojsonl")
     encoding = rng.choice(_ENCODINGS) if separated else None
     columns = rng.choice(_COLUMNS)
-    reading = Reading(drop_bad=True, decimal=decimal, encoding=encoding)
+    form = rng.choice([None, None, None, "%Y-%m-%d", "%Y-%m-%d %H:%M%z" if zone else "%Y-%m-%d %H:%M"])
+    reading = Reading(zone, drop_bad=True, decimal=decimal, encoding=encoding, time_format=form)
     if rng.random() < 0.2:  # anything goes, and nothing but one of our errors may come
-        content = _packed(rng, damaged(rng, b"\n".join(lines)), path := _path(rng, folder, ending))
+        content = _packed(damaged(rng, b"\n".join(lines)), path := _path(rng, folder, ending))
         path.write_bytes(damaged(rng, content) if rng.random() < 0.5 else content)
-        _read(path, columns, Reading(rng.random() < 0.2, rng.random() < 0.5, decimal=decimal, encoding=encoding))
+        _read(path, columns, replace(reading, drop_bad=rng.random() < 0.5))
         return
     at = rng.randrange(1 if separated else 0, len(lines))
     new = damaged_within(rng, lines[at])
@@ -84,12 +101,13 @@ def _lines(rng: Random, folder: Path) -> None:
     found = []
     for content in (others, all_of_them):
         path = _path(rng, folder, ending)
-        path.write_bytes(_packed(rng, end.join(content) + end, path))
+        text = end.join(content) + end
+        if str(encoding).startswith(("utf-16", "utf-32")):  # of which characters are damaged, not bytes
+            text = text.decode("latin-1").encode(str(encoding))
+        path.write_bytes(_packed(text, path))
         found.append(_read(path, columns, reading))
     without, with_it = found
     room = 1 + new.count(b"\n") + new.count(b"\r")
-    if encoding not in (None, "utf-8"):
-        room = 1 + len(new.decode(encoding, "replace").replace("\r", "\n").split("\n"))
     assert not without - with_it, "events of sound lines are gone"
     assert (with_it - without).total() <= room, "a damaged line became too many events"
 
@@ -98,7 +116,7 @@ def _path(rng: Random, folder: Path, ending: str) -> Path:
     return folder / f"lines.{ending}{rng.choice(['', '', '', '.gz', '.bz2'])}"
 
 
-def _packed(rng: Random, content: bytes, path: Path) -> bytes:
+def _packed(content: bytes, path: Path) -> bytes:
     pack = {".gz": gzip.compress, ".bz2": bz2.compress}.get(path.suffix)
     return content if pack is None else pack(content)
 

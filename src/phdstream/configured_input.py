@@ -19,6 +19,8 @@ __all__ = ["Input", "a_path", "a_text", "read_input", "read_ticks"]
 
 _SIZES = {"MB": 1 << 20, "GB": 1 << 30}
 _MEMORY = "1GB"
+_STATEFUL = ("hz", "idna", "iso2022", "punycode", "raw", "unicode", "utf-7")
+"""Encodings in which what a line says depends on the lines before it: one damaged row would change the others."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,8 @@ def _encoding(given: Any) -> str | None:
         "a".encode(name).decode(name)  # a text encoding, not a compression
     except (LookupError, TypeError, ValueError, AttributeError):
         raise ConfigError(f'[input] encoding {given!r} is not known: use one such as "utf-8" or "latin-1".') from None
+    if name.startswith(_STATEFUL):
+        raise ConfigError(f"[input] encoding {name} cannot be read line by line: convert the files to UTF-8.")
     return name
 
 

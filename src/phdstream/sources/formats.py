@@ -12,7 +12,7 @@ from phdstream.errors import InputError
 from phdstream.sources.columnar import read_parquet, read_vector
 from phdstream.sources.columns import Columns
 from phdstream.sources.features import read_features, read_geojson, read_ndjson
-from phdstream.sources.reading import Reading, Rows
+from phdstream.sources.reading import Reading, Rows, text_column
 from phdstream.sources.separated import read_separated
 from phdstream.sources.signatures import format_of, ordinary_file
 
@@ -28,7 +28,7 @@ def file_rows(path: Path, columns: Columns, reading: Reading, rows: int, notes: 
     ordinary_file(path)
     with _reading(path):
         for some in _read(path, columns, reading, rows, notes):
-            yield from _in_pieces(some, rows)
+            yield from _in_pieces(_sound(some), rows)
 
 
 def _read(path: Path, columns: Columns, reading: Reading, rows: int, notes: list[str]) -> Iterator[Rows]:
@@ -41,6 +41,27 @@ def _read(path: Path, columns: Columns, reading: Reading, rows: int, notes: list
         return read_vector(path, columns, rows)
     json_readers = {"NDJSON": read_ndjson, "GeoJSON": read_geojson, "lines of GeoJSON": read_features}
     return json_readers[name](path, columns, reading, rows)
+
+
+def _sound(some: Rows) -> Rows:
+    """Return the same rows; text that is not UTF-8 is missing in its row, and a batch that is damaged is an error."""
+    try:
+        some.batch.validate(full=True)
+        return some
+    except pa.ArrowInvalid:
+        columns = [_sound_text(column) for column in some.batch.columns]
+    batch = pa.RecordBatch.from_arrays(columns, names=some.batch.schema.names)
+    batch = batch.replace_schema_metadata(some.batch.schema.metadata)
+    batch.validate(full=True)
+    return Rows(batch, some.broken, some.first_broken, some.complaint)
+
+
+def _sound_text(column: pa.Array) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        return _sound_text(column.dictionary).take(column.indices)
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or pa.types.is_string_view(column.type):
+        return text_column(column.cast(pa.large_binary()).cast(pa.binary()))
+    return column
 
 
 def _in_pieces(some: Rows, rows: int) -> Iterator[Rows]:

@@ -73,6 +73,7 @@ def _from_text(column: pa.Array, name: str, reading: Reading) -> tuple[Ints, Com
     text = pc.replace_substring_regex(text, _SLASHES, r"\1-\2-\3")
     other = pc.match_substring_regex(text, _NAIVE if reading.zone else _WITH_ZONE).to_numpy(zero_copy_only=False)
     looks_right = pc.match_substring_regex(text, _WITH_ZONE if reading.zone else _NAIVE)
+    looks_right = pc.and_(looks_right, pc.invert(pc.starts_with(text, "0000")))  # a year to Arrow, not to `datetime`
     moments, known = _by_iso(text, looks_right, reading.zone)
     form = f"column '{name}' has text that is not a time such as 2024-05-31 18:00 (other ways: see time_format)"
     return moments, [_missing(name, missing), (_zones(name, not reading.zone), other), (form, ~known & ~missing)]

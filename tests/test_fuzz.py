@@ -1,0 +1,119 @@
+"""A short run of the fuzzer, the fuzzer itself, and what it once found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from fuzz.__main__ import main
+from fuzz.cases import KINDS, Outcome
+from fuzz.damage import damaged
+from fuzz.harness import Summary, all_cases, run_all
+
+from phdstream.config import load_config
+from phdstream.errors import ConfigError
+from phdstream.sources.columns import Columns
+from phdstream.sources.events import Events, read_events
+from phdstream.sources.reading import Reading
+
+ENOUGH = {"configs": 300, "constructors": 400, "updates": 150, "counts": 150, "files": 60, "layers": 60, "states": 60}
+"""Cases of each kind: some seconds' worth. `make fuzz` runs a hundred times as many."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_case_fails(kind: str) -> None:
+    summary = run_all(all_cases(ENOUGH[kind], 1, [kind]), processes=1)
+    assert summary.kinds[kind]["cases"] == ENOUGH[kind]
+    assert summary.kinds[kind]["accepted"] > 0
+    assert summary.kinds[kind]["refused"] > 0
+    assert summary.failures == {}
+
+
+def test_cases_are_shared_out_in_proportion_and_numbered_from_the_seed() -> None:
+    names = list(all_cases(1000, 7))
+    assert len(set(names)) == 1000
+    for kind, part in KINDS.items():
+        mine = [name for name in names if name.startswith(f"{kind}:")]
+        assert abs(len(mine) - 1000 * part) <= 1
+        assert mine[0] == f"{kind}:7"
+
+
+def test_damage_follows_from_the_seed() -> None:
+    content = bytes(range(256)) * 4
+    assert damaged(Random("a:1"), content) == damaged(Random("a:1"), content)
+    assert len({damaged(Random(f"a:{i}"), content) for i in range(50)}) > 45
+
+
+def test_failures_are_counted_and_named(tmp_path: Path) -> None:
+    summary = Summary()
+    summary.add("files:3", Outcome("failed", "why"))
+    summary.add("files:4", Outcome("refused"))
+    figures = summary.to_dict(seed=3)
+    assert figures["kinds"] == {"files": {"cases": 2, "accepted": 0, "refused": 1, "failed": 1}}
+    assert figures["failures"] == ["files:3"]
+
+
+def test_a_process_that_dies_is_a_failure_and_not_the_end() -> None:
+    summary = run_all(iter(["no-such-kind:1", "constructors:1"]), processes=1)
+    assert list(summary.failures) == ["no-such-kind:1"]
+    assert summary.kinds["constructors"]["cases"] == 1
+
+
+def test_one_case_can_be_run_again(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--case", "constructors:1"]) == 0
+    assert capsys.readouterr().out.startswith("constructors:1 ")
+
+
+def read(path: Path, columns: Columns, **reading: object) -> Events:
+    (events,) = read_events([path], columns, Reading(drop_bad=True, **reading))  # type: ignore[arg-type]
+    return events
+
+
+def test_a_place_without_a_name_does_not_move_the_users_of_the_rows_after_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.ndjson"
+    path.write_text(
+        '{"p": "a", "u": "1"}\n{"p": null, "u": "2"}\n{"p": "b", "q": "c", "u": "3"}\n{"q": "d", "u": "4"}\n'
+    )
+    events = read(path, Columns(("p",), user="u", names=True))
+    assert events.points.tolist() == [["a"], ["b"]]
+    assert events.users.to_pylist() == [b"1", b"3"]
+    events = read(path, Columns(("p", "q"), user="u", names=True))
+    assert events.points.tolist() == [["a"], ["b/c"], ["d"]]
+    assert events.users.to_pylist() == [b"1", b"3", b"4"]
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]
+)
+def test_text_in_parquet_that_is_not_utf8_spoils_its_own_row(tmp_path: Path, kind: pa.DataType) -> None:
+    marked = pa.array(["ann", "?bob", "eve", None]).cast(kind)
+    path = tmp_path / "a.parquet"
+    table = pa.table({"x": [1.0, 2.0, 3.0, 4.0], "u": marked})
+    pyarrow.parquet.write_table(table, path, compression="none", use_dictionary=pa.types.is_dictionary(kind))
+    path.write_bytes(path.read_bytes().replace(b"?bob", b"\xffbob"))
+    events = read(path, Columns(("x",), user="u"))
+    assert events.points.tolist() == [[1.0], [3.0]]
+    assert events.users.to_pylist() == [b"ann", b"eve"]
+    assert read(path, Columns(("u",), names=True)).points.tolist() == [["ann"], ["eve"]]
+
+
+@pytest.mark.parametrize("encoding", ["iso2022_jp", "hz", "utf-7", "unicode_escape", "raw_unicode_escape", "punycode"])
+def test_encodings_in_which_a_line_changes_the_next_are_refused(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text(
+        f'[input]\nfiles = "a.csv"\ncoordinates = ["x"]\ntime = "t"\nencoding = "{encoding}"\n'
+        '[ticks]\nevery = "1d"\nstart = 2024-01-01\n[domain]\ntype = "box"\nbounds = [[0, 1]]\n'
+        '[privacy]\nepsilon = 1\nunit = "event"\n[output]\nreleases = "a"\nstate = "b"\n'
+    )
+    with pytest.raises(ConfigError, match="line by line"):
+        load_config(path)
+
+
+@pytest.mark.parametrize("beside", ["2024-01-02", "2024-13-01", "2024-01-01 06:00:00,5"])
+def test_the_year_0_is_no_time_whatever_stands_beside_it(tmp_path: Path, beside: str) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text(f"x\tt\n1\t0000-01-01\n2\t{beside}\n")
+    assert 1.0 not in read(path, Columns(("x",), "t")).points
