@@ -70,9 +70,12 @@ def test_a_disk_that_fills_up_loses_nothing(tmp_path: Path, kilobytes: int) -> N
 
 
 def test_plan() -> None:
-    done = phdstream("plan", "--epsilon", "0.5", "--unit", "user:2,2", "--deletes")
+    done = phdstream("plan", "--epsilon", "0.5", "--unit", "user:2,2", "--deletes", "--ticks", "9")
     assert done.returncode == 0
     assert "0.5-differential privacy for each user" in done.stdout
+    assert "by tracking (the default method)" in done.stdout
+    paper = phdstream("plan", "--method", "phdstream")
+    assert "by the paper's method (PHDStream)" in paper.stdout
     wrong = phdstream("plan", "--unit", "user:many")
     assert wrong.returncode == 1
     assert "user:4,4" in wrong.stderr

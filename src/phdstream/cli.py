@@ -193,11 +193,20 @@ def plan(
     ticks: Annotated[int, typer.Option(help="How many ticks the stream will have.")] = 100,
     deletes: Annotated[bool, typer.Option(help="Whether points are also deleted.")] = False,
     target: Annotated[float, typer.Option(help="The relative error that is good enough.")] = 0.1,
+    method: Annotated[
+        str, typer.Option(help="tracking, tried out; or phdstream, the paper's, by arithmetic.")
+    ] = "tracking",
 ) -> None:
     """Say what to expect, without touching data: noise, cells, the smallest area worth asking about, and trade-offs."""
+    from phdstream.errors import InputError, did_you_mean
     from phdstream.planning import Plan, explain, parse_unit
 
-    typer.echo(explain(Plan(epsilon, parse_unit(unit), events_per_tick, ticks, deletes=deletes, target=target)))
+    wanted = Plan(epsilon, parse_unit(unit), events_per_tick, ticks, deletes=deletes, target=target)
+    if method not in ("tracking", "phdstream"):
+        raise InputError(f"unknown method {method!r}: {did_you_mean(method, ['tracking', 'phdstream'])}")
+    if method == "tracking":
+        from phdstream.trial import explain_trial as explain
+    typer.echo(explain(wanted))
 
 
 def main() -> None:

@@ -133,7 +133,7 @@ def explain(plan: Plan) -> str:
     rows = [(name, expect(other)) for name, other in alternatives(plan).items()]
     width = max(len(name) for name, _ in rows)
     lines = [
-        f"{plan.epsilon:g}-differential privacy for {plan.unit.promise}.",
+        f"{plan.epsilon:g}-differential privacy for {plan.unit.promise}, by the paper's method (PHDStream).",
         f"{plan.events_per_tick:,} events a tick for {plan.ticks:,} ticks: {plan.present:,} points at the end.",
         "",
         f"{'':{width}}  noise of a cell (standard deviation)   about how    smallest area good to {plan.target:.0%}",
@@ -145,6 +145,5 @@ def explain(plan: Plan) -> str:
     lines += [
         "",
         "For points spread evenly; crowded places do better and empty ones worse. No data was looked at.",
-        "Worked out for the paper's method: tracking, the default, had about half its error where it was measured.",
     ]
     return "\n".join(lines)

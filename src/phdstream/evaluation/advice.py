@@ -40,8 +40,15 @@ def advice(experiment: Experiment, results: pa.Table, size: str = "small") -> li
         return []
     summary = {key: mean for key, mean in means(common_ticks(results)).items() if key[0] == size}
     parts = [*_method(best, summary, size), _epsilon(best, size), _start(experiment, summary)]
-    parts += [_choice(name, summary) for name in _CHOICES if name in experiment.methods]
+    parts += _paper_only(best, [_choice(name, summary) for name in _CHOICES if name in experiment.methods])
     return [text for text in [*parts, _events(experiment), _UNIT, _LOOKING * experiment.private] if text]
+
+
+def _paper_only(best: Best, sentences: list[str]) -> list[str]:
+    """Say of what was measured with the paper's method that it is about that method, where another one is best."""
+    if all(method.startswith("phdstream") for method, _, _ in best.values()):
+        return sentences
+    return [f"Only for the paper's method, should you use it: {text}" for text in sentences if text]
 
 
 def _method(best: Best, summary: dict[Key, Mean], size: str) -> list[str]:
