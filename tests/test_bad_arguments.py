@@ -69,7 +69,8 @@ def calls(odd: Any) -> dict[str, Callable[[], Any]]:
     places: list[Callable[[Any], Any]] = [
         phd.Box, phd.Region, phd.Hierarchy, towns.points, towns.queries, release.count, release.count_in, release.to_h3,
         release.to_geodataframe, phd.Globe().from_s2_ids, lambda x: phd.Network(x, snap=0.1),
-        lambda x: phd.Box([(0, x)]), lambda x: phd.Hierarchy([x]), lambda x: phd.Hierarchy({"a": x}), lambda x: towns.points([x]),
+        lambda x: phd.Box([(0, x)]), lambda x: phd.Hierarchy([x]), lambda x: phd.Hierarchy({"a": x}),
+        lambda x: towns.points([x]),
         lambda x: towns.queries([x]), lambda x: release.count([[x] * 4]), lambda x: phd.Globe().from_s2_ids([x]),
         lambda x: stream().update(x), lambda x: stream().update([[x, x]]), lambda x: stream().update(deletes=x),
         lambda x: stream().update([shapely.Point(0.5, 0.5), x]), lambda x: stream().update({"x": [x], "y": [x]}),

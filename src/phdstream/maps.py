@@ -16,7 +16,7 @@ from phdstream.errors import InputError, shown
 
 __all__ = ["cell_shapes", "check_planar", "domain_crs", "geodataframe", "h3_shapes", "layer_shapes"]
 
-_MOST_H3_CELLS = 200_000
+_MOST_H3_CELLS = 20_000
 _DEGREES = "EPSG:4326"
 
 
@@ -65,7 +65,8 @@ def h3_shapes(domain: Domain, resolution: int) -> tuple[list[str], NDArray[Any]]
     expected = (east - west) * (north - south) / 41253 * h3.get_num_cells(resolution)
     if expected > _MOST_H3_CELLS:
         raise InputError(
-            f"H3 resolution {resolution} would give more than {_MOST_H3_CELLS} cells here: use a coarser one."
+            f"H3 resolution {resolution} would give more than {_MOST_H3_CELLS:,} cells here: use a coarser one, or "
+            "count_in(...) with the cells of the part you want."
         )
     cells = sorted(_h3_cover(h3, (west, south, east, north), resolution))
     return cells, np.array([_hexagon(h3.cell_to_boundary(cell)) for cell in cells], dtype=object)

@@ -192,6 +192,7 @@ class Release:
     def _shape_estimates(self, shapes: NDArray[Any]) -> Floats:
         """Return the same for polygons; empty ones hold nothing."""
         there, estimates = ~shapely.is_empty(shapes), np.zeros((3, len(shapes)))
+        shapely.prepare(shapes)
         try:
             estimates[:, there] = self._estimates("_shapes", shapes[there])
         except shapely.errors.GEOSException:

@@ -273,3 +273,27 @@ class TestLayers:
             assert release.count_in(layer).value == pytest.approx([20], abs=0.1)
         with pytest.raises(InputError, match="say crs="):
             self.released().count_in(feet)
+
+
+@pytest.mark.parametrize("kind", ["box", "globe"])
+def test_polygons_pair_by_pair_are_as_all_with_all(kind: str) -> None:
+    domain = {"box": lambda: phd.Box([(0, 10), (0, 10)], depth=12), "globe": lambda: phd.Globe(depth=12)}[kind]()
+    rng = np.random.default_rng(3)
+    nodes = np.unique(domain.nodes_of(domain.encode(rng.uniform(0, 10, (40, 2)))[0], domain.depth - 3))
+    nodes = np.concatenate([nodes, [1]])
+    shapes = np.array([shapely.Point(x, y).buffer(r) for x, y, r in rng.uniform(0.5, 9, (30, 3))])
+    all_pairs = domain.overlap_shapes(nodes, shapes)
+    at, of = (pairs.ravel() for pairs in np.indices(all_pairs.shape))
+    one_by_one = domain.covered_shapes(nodes[of], shapes[at], np.ones(at.size, dtype=bool))
+    np.testing.assert_allclose(one_by_one, all_pairs.ravel(), atol=1e-9 if kind == "box" else 0.12)
+    rough = domain.covered_shapes(nodes[of], shapes[at], np.zeros(at.size, dtype=bool))
+    np.testing.assert_array_equal(rough[(rough == 0) | (rough == 1)], one_by_one[(rough == 0) | (rough == 1)])
+
+
+def test_hexagons_of_the_world_are_counted_or_refused_at_once() -> None:
+    pytest.importorskip("h3")
+    stream = phd.PHDStream(phd.Globe(depth=8), 1.0, phd.Event(), noise=KnownNoise())
+    release = stream.update(np.random.default_rng(1).normal((10, 40), 15, (500, 2)))
+    assert release.to_h3(1)["count"].to_numpy().sum() == pytest.approx(500, rel=0.05)
+    with pytest.raises(InputError, match="more than 20,000 cells"):
+        release.to_h3(3)

@@ -104,18 +104,21 @@ class Domain(ABC):
         """
         import shapely
 
-        share = np.zeros((shapes.size, nodes.size))
-        levels = self.levels(nodes)
+        share, points = np.zeros((shapes.size, nodes.size)), self.spread(nodes)
+        owner = np.repeat(np.arange(nodes.size), points.shape[1])
+        row, point = shapely.STRtree(shapely.points(points.reshape(-1, 2))).query(shapes, predicate="intersects")
+        np.add.at(share, (row, owner[point]), 1 / points.shape[1])
+        return share
+
+    def spread(self, nodes: Ints) -> Floats:
+        """Return a number of points spread evenly over each of some different nodes: (nodes, points, d)."""
+        spread, levels = np.empty((nodes.size, _SPREAD, self.dimension)), self.levels(nodes)
         for level in np.unique(levels).tolist():  # nodes of one level do not overlap, so a code tells whose a point is
             of_level = np.flatnonzero(levels == level)
             points = self.sample(nodes[of_level], np.full(of_level.size, _SPREAD), key=0)
-            order = np.argsort(nodes[of_level])
-            owner = of_level[
-                order[np.searchsorted(nodes[of_level][order], self.nodes_of(self.encode(points)[0], level))]
-            ]
-            row, point = shapely.STRtree(shapely.points(points)).query(shapes, predicate="intersects")
-            np.add.at(share, (row, owner[point]), 1 / _SPREAD)
-        return share
+            owner = np.argsort(self.nodes_of(self.encode(points)[0], level), kind="stable")
+            spread[of_level[np.argsort(nodes[of_level])]] = points[owner].reshape(-1, _SPREAD, self.dimension)
+        return spread
 
     @abstractmethod
     def place(self, codes: Ints, index: Ints, key: int) -> NDArray[Any]:

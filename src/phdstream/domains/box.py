@@ -159,6 +159,21 @@ class Box(Domain):
         share[row, column] = inside / shapely.area(cells)[column]
         return np.minimum(share, 1.0)
 
+    def covered_shapes(self, nodes: Ints, shapes: NDArray[Any], exact: Bools) -> Floats:
+        """Return the share of each node's area inside the polygon at the same position; see `Domain`."""
+        import shapely
+
+        from phdstream.domains.shape_cover import covered_by_shapes
+
+        corners = self.bounds(nodes)
+
+        def part(rows: Ints) -> Floats:
+            cells = np.atleast_1d(shapely.box(*corners[rows].T))
+            inside: Floats = shapely.area(shapely.intersection(shapes[rows], cells)) / shapely.area(cells)
+            return inside
+
+        return covered_by_shapes(corners, shapes, exact, part)
+
     def place(self, codes: Ints, index: Ints, key: int) -> Floats:
         """Return one point in the finest cell of each code."""
         points = np.empty((codes.size, self.dimension))

@@ -43,6 +43,8 @@ _FACE_BOUNDS = np.array(
 _CLOSED_FORM_LEVEL = 16
 """The finest S2 level at which the area cut out of a cell is taken by its formula, whose rounding error is absolute."""
 _PAIRS_AT_ONCE = 4096
+_FLAT_LEVEL = 5
+"""From this level on a cell is so small that an even grid of it is even by area, within a few percent."""
 _NEWTON_STEPS = 3
 
 
@@ -180,6 +182,37 @@ class Globe(Domain):
         for rule, rows in (rules | {share_of_equatorial: ~(root | fine | polar)}).items():
             share[rows] = rule(Cells(*(column[rows] for column in cells)), rectangles[rows])
         return np.clip(share, 0, 1)
+
+    def spread(self, nodes: Ints) -> Floats:
+        """Return points spread evenly over each node, (nodes, points, 2): a grid of each cell; see `Domain.spread`."""
+        if (nodes == ROOT).any() or (self.levels(nodes) < _FLAT_LEVEL).any():
+            return super().spread(nodes)
+        cells, (across, up) = self._cells(nodes), (np.indices((8, 8)).reshape(2, -1) + 0.5) / 8
+        u, v = (start[:, None] + at * side[:, None] for start, at, side in
+                ((cells.u, across, cells.du), (cells.v, up, cells.dv)))  # fmt: skip
+        face = np.repeat(cells.face, across.size)
+        return np.stack(to_lon_lat(face, u.ravel(), v.ravel()), axis=1).reshape(nodes.size, across.size, 2)
+
+    def _spread_by_level(self, nodes: Ints) -> Floats:
+        different, which = np.unique(nodes, return_inverse=True)
+        coarse = self.levels(different) < _FLAT_LEVEL
+        return np.concatenate([self.spread(different[coarse]), self.spread(different[~coarse])])[which]
+
+    def covered_shapes(self, nodes: Ints, shapes: NDArray[Any], exact: Bools) -> Floats:
+        """Return the share of each node inside the polygon at the same position; see `Domain`.
+
+        Parts are found by points spread evenly over the node.
+        """
+        import shapely
+
+        from phdstream.domains.shape_cover import covered_by_shapes
+
+        def part(rows: Ints) -> Floats:
+            points = self._spread_by_level(nodes[rows])
+            inside = shapely.intersects_xy(shapes[rows, None], points[:, :, 0], points[:, :, 1])
+            return np.asarray(inside.mean(axis=1))
+
+        return covered_by_shapes(self.bounds(nodes), shapes, exact, part)
 
     def place(self, codes: Ints, index: Ints, key: int) -> Floats:
         """Return one point in the finest cell of each code, uniform by area, and clear of the cell's edges."""
