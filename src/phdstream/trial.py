@@ -2,7 +2,7 @@
 
 Its points crowd around some forty places of very different size, with a tenth of them anywhere. They are tracked with
 seeded noise, and how far the counts of squares around points are off says which area is large enough. Arithmetic, as
-for the paper's method (`phdstream.planning`), does not do: what tracking counts, and when, depends on what it has learnt.
+for the paper's method (`phdstream.planning`), does not do: what tracking counts depends on what it has learnt.
 """
 
 from __future__ import annotations
