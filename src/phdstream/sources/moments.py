@@ -91,14 +91,21 @@ def _by_iso(text: pa.Array, looks_right: pa.Array, zone: bool) -> tuple[Ints, Bo
 
 
 def _one(text: str | None, zone: bool) -> int | None:
-    """Return one time, as `datetime` reads it."""
+    """Return one time as Arrow reads it, which is how all are read if it can read all, or else as `datetime` does."""
+    if text is None:
+        return None
     try:
-        moment = None if text is None else datetime.fromisoformat(text.replace(",", "."))
-    except ValueError:
+        kind = pa.timestamp("us", "UTC") if zone else pa.timestamp("us")
+        return int(pc.cast(pa.array([text]), kind).view(pa.int64())[0].as_py())
+    except pa.ArrowInvalid:
+        pass
+    try:
+        moment = datetime.fromisoformat(text.replace(",", "."))
+        if (moment.tzinfo is None) == zone:
+            return None
+        return ((moment if zone else moment.replace(tzinfo=UTC)) - _EPOCH) // _MICROSECOND
+    except (ValueError, OverflowError):
         return None
-    if moment is None or (moment.tzinfo is None) == zone:
-        return None
-    return ((moment if zone else moment.replace(tzinfo=UTC)) - _EPOCH) // _MICROSECOND
 
 
 def _by_format(text: pa.Array, reading: Reading) -> tuple[Ints, Bools]:

@@ -114,7 +114,10 @@ class RowReader:
         missing = pc.fill_null(pc.match_substring_regex(text, _MISSING), True)
         readable = pc.fill_null(pc.match_substring_regex(text, _NUMBER), False)
         self._expect(good, _bools(pc.or_(readable, missing)), self._no_number(text, name))
-        return pc.cast(pc.if_else(readable, text, None), pa.float64())
+        # As Python reads them: the same numbers as Arrow's, and also those it will not have, such as +1.
+        return pa.array(
+            [None if t is None else float(t) for t in pc.if_else(readable, text, None).to_pylist()], pa.float64()
+        )
 
     def _no_number(self, text: pa.Array, name: str) -> str:
         comma = self.reading.decimal == "." and pc.any(pc.match_substring_regex(text, r"^-?\d+,\d+$")).as_py()
