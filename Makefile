@@ -12,7 +12,7 @@ demo: setup
 	$(BIN)/phdstream demo
 
 test: setup lint types layers
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto -rs
 
 METHOD ?= PHDStream
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phdstream.sources.columns import Columns
-from phdstream.sources.events import Events
+from phdstream.sources.events import Events, read_events
 from phdstream.sources.formats import file_rows
 from phdstream.sources.reading import Reading
 from phdstream.sources.rows import RowReader
@@ -18,8 +19,8 @@ from phdstream.sources.rows import RowReader
 COLUMNS = Columns(("lon", "lat"), "time", user="who")
 NUMBERS = [
     "1.5", "+1.5", "-1.5", "1.", ".5", "1e5", "1E+5", "1e400", "-1e400", "1e-400", "nan", "NaN", "-nan", "inf",
-    "Infinity", "-inf", "", " ", " 2.5 ", "1,5", "1_000", "0x10", "1e", "--1", "1.2.3", "٣", "1\u00a0", "00012", "1d", "NA",
-    "null", "-",
+    "Infinity", "-inf", "", " ", " 2.5 ", "1,5", "1_000", "0x10", "1e", "--1", "1.2.3", "٣", "1\u00a0", "00012",
+    "1d", "NA", "null", "-",
 ]  # fmt: skip
 TIMES = [
     "2024-03-01", "2024-03-01 12:00", "2024-03-01T12:00:00", "2024-03-01T12:00:00.123456789", "2024-03-01T12:00:00,5",
@@ -79,3 +80,23 @@ def test_every_odd_value_alone_and_in_company(tmp_path: Path, kind: str) -> None
     assert 0 < len(alone) < len(lines)
     assert read(path, lines) == alone
     assert read(path, lines[::-1]) == alone[::-1]
+
+
+def test_users_are_the_same_whatever_type_a_file_gives_them() -> None:
+    columns, reading = Columns(("x",), user="who"), Reading(drop_bad=True)
+    big = 2**53
+    kinds: list[Any] = [
+        pa.array([7, 8, None], pa.int64()),
+        pa.array([7.0, 8.0, None]),
+        pa.array([7.0, 8.0, float("nan")]),
+        pa.array([7.0, 8.0, 8.5]),
+        pa.array([7.0, 8.0, float(big)]),
+        pa.array(["7", "8", ""]),
+        pa.array(["7", "8", None]).dictionary_encode(),
+        pa.array([b"7", b"8", b"x" * 1025]),
+    ]
+    for kind in kinds:
+        (events,) = read_events([pa.table({"x": [1.0, 2.0, 3.0], "who": kind})], columns, reading)
+        assert events.users is not None
+        assert events.users.to_pylist() == [b"7", b"8"]
+        assert sum(events.bad.values()) == 1

@@ -27,6 +27,8 @@ __all__ = ["RowReader"]
 _NUMBER = r"^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$|^(?i:[-+]?inf(inity)?)$"
 _MISSING = r"^(?i:nan?|n/a|#n/a|null|none|-)?$"
 _DEGREES = "EPSG:4326"
+_EXACT = 2.0**53
+"""Below it floating point tells all whole numbers apart."""
 
 
 class RowReader:
@@ -151,6 +153,8 @@ class RowReader:
         if name is None:
             return None
         column = _plain(batch.column(name))
+        if pa.types.is_floating(column.type):  # what other tools make of whole numbers where some are missing
+            column = self._whole_numbers(column, name, good)
         if pa.types.is_integer(column.type):
             column = pc.cast(column, pa.string())
         try:
@@ -165,6 +169,15 @@ class RowReader:
         )
         self._expect(good, length <= LONGEST_ID, f"column '{name}' has a user's id of more than {LONGEST_ID} bytes")
         return ids
+
+    def _whole_numbers(self, column: pa.Array, name: str, good: Bools) -> pa.Array:
+        """Return floating-point ids as the whole numbers they are; any that need not be exact is a bad row."""
+        numbers = pc.fill_null(pc.cast(column, pa.float64()), np.nan).to_numpy(zero_copy_only=False)
+        there = ~np.isnan(numbers)
+        with np.errstate(invalid="ignore"):
+            exact = (np.abs(numbers) < _EXACT) & (numbers == np.floor(numbers))
+        self._expect(good, exact | ~there, f"column '{name}' has a user's id that is no exact whole number")
+        return pa.array(np.where(exact, numbers, 0).astype(np.int64), mask=~exact)
 
     def _expect(self, good: Bools, expected: Bools, complaint: str) -> None:
         wrong = good & ~expected
