@@ -183,3 +183,16 @@ def test_nothing_else_is_inside(domain: Domain) -> None:
         for bad in (np.nan, np.inf, -np.inf):
             assert not domain.encode(np.full((2, domain.dimension), bad))[1].any()
     assert domain.encode(domain.points(None))[0].size == 0
+
+
+def test_points_made_in_pieces_are_the_same_points(domain: Domain, monkeypatch: pytest.MonkeyPatch) -> None:
+    levels = levels_of(domain)
+    nodes = levels[-2] if len(levels) > 2 else levels[-1]
+    counts = np.random.default_rng(4).integers(0, 40, nodes.size)
+    at_once = [domain.sample(nodes, counts, key=7), domain.sample(np.array([ROOT]), np.array([300]), key=7)]
+    monkeypatch.setattr("phdstream.domains.dealing._POINTS_AT_ONCE", 13)
+    assert [len(points) for points in at_once] == [counts.sum(), 300]
+    np.testing.assert_array_equal(domain.sample(nodes, counts, key=7), at_once[0])
+    np.testing.assert_array_equal(domain.sample(np.array([ROOT]), np.array([300]), key=7), at_once[1])
+    assert domain.sample(nodes[:0], counts[:0], key=7).shape == (0, domain.dimension)
+    assert domain.sample(nodes, 0 * counts, key=7).shape == (0, domain.dimension)

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 import pyarrow.parquet as pq
 import pytest
 
@@ -134,10 +136,11 @@ class TestGeoJson:
         assert len(json.loads((tmp_path / "p.geojson").read_text())["features"]) == len(made.sample())
 
     def test_what_is_not_finite_is_null(self) -> None:
-        from phdstream.sinks.writers import _write_geojson
+        from phdstream.sinks.encoding import write_geojson
 
         file = io.BytesIO()
-        _write_geojson(file, pa.table({"a": [np.inf, 1.0]}), shapely.points([[0, 1], [2, 3]]), {"privacy": "x"})
+        pieces = iter([(pa.table({"a": [np.inf, 1.0]}), shapely.points([[0, 1], [2, 3]]))])
+        write_geojson(file, pieces, {"privacy": "x"})
         text = json.loads(file.getvalue(), parse_constant=lambda word: pytest.fail(word))
         assert [feature["properties"]["a"] for feature in text["features"]] == [None, 1.0]
 
@@ -241,3 +244,57 @@ class TestConfiguration:
         path.write_text(text)
         with pytest.raises(ConfigError, match=r"\[output\] maps need points with two coordinates"):
             load_config(path)
+
+
+class TestSpreadsheets:
+    """A cell that begins like a formula is one, for a spreadsheet."""
+
+    NAMES = ("=HYPERLINK(0)", "+1", "-1", "@SUM(1)", "\tx", "\rx", "Paris", "a=b")
+
+    def test_no_text_in_csv_is_a_formula(self, tmp_path: Path) -> None:
+        domain = phd.Hierarchy([[name] for name in self.NAMES], names=("=place",))
+        stream = phd.PHDStream(domain, 50.0, phd.Event(), noise=phd.Simulation(1))
+        made = stream.update(list(self.NAMES) * 40)
+        for write, file in ((write_points, "p.csv"), (write_cells, "c.csv")):
+            write(made, tmp_path / file)
+            table = pyarrow.csv.read_csv(tmp_path / file)
+            assert "'=place" in table.column_names
+            texts = table["'=place"].to_pylist()
+            assert not any(text[:1] in tuple("=+-@\t\r") for text in texts if text)
+            assert {"Paris", "a=b", "'=HYPERLINK(0)", "'-1"} <= set(texts)
+        note = json.loads((tmp_path / "p.csv-metadata.json").read_text())["csv"]
+        assert "apostrophe" in note
+
+    def test_numbers_are_as_they_are(self, tmp_path: Path) -> None:
+        box = phd.Box([(-2, -1), (-2, -1)], depth=4)
+        made = phd.PHDStream(box, 5.0, phd.Event(), noise=phd.Simulation(1)).update([(-1.5, -1.5)] * 50)
+        write_points(made, tmp_path / "p.csv")
+        table = pyarrow.csv.read_csv(tmp_path / "p.csv")
+        np.testing.assert_allclose(table["x"].to_numpy(), made.sample()[:, 0])
+
+
+@pytest.mark.parametrize("form", ["parquet", "geoparquet", "geojson", "csv"])
+def test_files_written_in_pieces_are_the_same_files(monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    made = release()
+
+    def written() -> list[bytes]:
+        files = []
+        for encode in (encode_points, encode_cells):
+            encoder = encode(made, form)
+            for _ in range(2):  # an encoder can be asked again
+                encoder(file := io.BytesIO())
+                files.append(file.getvalue())
+        return files
+
+    at_once = written()
+    assert at_once[0] == at_once[1]
+    assert at_once[2] == at_once[3]
+    monkeypatch.setattr("phdstream.sinks.writers._ROW_GROUP", 7)
+    monkeypatch.setattr("phdstream.sinks.writers._AT_ONCE", 7)
+    pieces = written()
+    if "parquet" not in form:
+        assert pieces == at_once
+    else:
+        for whole, parts in zip(at_once, pieces, strict=True):
+            tables = [pyarrow.parquet.read_table(io.BytesIO(content)) for content in (whole, parts)]
+            assert tables[0].equals(tables[1], check_metadata=True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from phdstream.domains.base import Domain, divide_among_children
+from phdstream.domains.base import Domain
 from phdstream.domains.box import Box
 from phdstream.domains.codes import ROOT, hash_uniform
 from phdstream.domains.cube import Cube
+from phdstream.domains.dealing import divide_among_children
 from phdstream.domains.hierarchy import Hierarchy
-from phdstream.errors import InputError, did_you_mean
+from phdstream.errors import InputError, did_you_mean, shown
 
 __all__ = ["ROOT", "Box", "Cube", "Domain", "Hierarchy", "divide_among_children", "domain_from_dict", "hash_uniform"]
 
@@ -26,7 +27,7 @@ def domain_from_dict(spec: dict[str, Any]) -> Domain:
     fields = dict(spec)
     kind = fields.pop("type", None)
     if not isinstance(kind, str) or kind not in _KINDS:
-        raise InputError(f"unknown type of domain {kind!r}: {did_you_mean(str(kind), _KINDS)}")
+        raise InputError(f"unknown type of domain {shown(kind)}: {did_you_mean(shown(kind), _KINDS)}")
     module = import_module(f"phdstream.domains.{kind}")  # Shapely and the like load only for those who need them
     make = getattr(module, kind.capitalize())
     try:

@@ -127,11 +127,14 @@ class ClippedCells:
     def place(self, nodes: Ints, index: Ints, key: int) -> Floats:
         """Return point ``index`` of each node: a triangle of its piece by area, and a place in the triangle."""
         points = np.empty((nodes.size, 2))
+        if not nodes.size:
+            return points
         pick, a, b = (hash_uniform(key, nodes, (index + 1) * 3 + axis) for axis in range(3))
         flip = a + b > 1
         a, b = np.where(flip, 1 - a, a), np.where(flip, 1 - b, b)
-        for node in np.unique(nodes).tolist():
-            rows = np.flatnonzero(nodes == node)
+        order = np.argsort(nodes, kind="stable")
+        different, begins = np.unique(nodes[order], return_index=True)
+        for node, rows in zip(different.tolist(), np.split(order, begins[1:]), strict=True):
             corners, until = self._triangulation(node)
             chosen = corners[np.minimum(np.searchsorted(until, pick[rows], side="right"), len(until) - 1)]
             first, second = chosen[:, 1] - chosen[:, 0], chosen[:, 2] - chosen[:, 0]

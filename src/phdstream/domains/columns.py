@@ -44,6 +44,8 @@ def named_column(data: Any, there: list[Any], name: str, wanted: Sequence[str]) 
     Names are shown only if they are close, or the table has another of the columns wanted: those of a table without a
     header may be a private record.
     """
+    if hasattr(data, "collect_schema") and hasattr(data, "collect"):  # Polars, not yet computed
+        raise InputError("the table is lazy: collect() it first.")
     if there.count(name) == 1:
         return data[name]
     if name in there:
@@ -86,14 +88,16 @@ def floats(data: Any) -> Floats:
     array([1. , nan, 2.5])
     """
     values = _plain_values(data)
-    if isinstance(values, list | tuple) and any(isinstance(item, np.ma.MaskedArray) for item in values):
-        values = np.ma.array(values)
-    if isinstance(values, np.ma.MaskedArray):
-        return np.where(np.ma.getmaskarray(values), np.nan, floats(np.ma.getdata(values)))
     try:
+        if isinstance(values, list | tuple) and any(isinstance(item, np.ma.MaskedArray) for item in values):
+            values = np.ma.array(values)
+        if isinstance(values, np.ma.MaskedArray):
+            return np.where(np.ma.getmaskarray(values), np.nan, floats(np.ma.getdata(values)))
         array = _quietly_array(values) if isinstance(values, list | tuple) else np.asarray(values)
         if array.dtype == object:
             array = np.array([_number(item) for item in array.ravel()], dtype=np.float64).reshape(array.shape)
+    except InputError:
+        raise
     except (TypeError, ValueError, OverflowError, ArithmeticError):
         array = np.empty(0, dtype=np.str_)
     if array.dtype.kind not in _NUMBERS:

@@ -10,6 +10,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from phdstream.arrays import Bools
 from phdstream.domains.geometry_files import read_geometry_file
 from phdstream.domains.projection import Projection, crs_name
 from phdstream.errors import InputError
@@ -51,9 +52,19 @@ def read_layer(source: Any) -> tuple[NDArray[Any], str | None]:
     if kinds:
         raise InputError(f"a layer to count in must hold polygons, not {', '.join(sorted(kinds))}s.")
     _check_finite(array)
-    for i in np.flatnonzero(~shapely.is_valid(array)).tolist():
+    for i in np.flatnonzero(~_valid(array)).tolist():
         array[i] = _mended(array[i])
     return array, own
+
+
+def _valid(geometries: NDArray[Any]) -> Bools:
+    """Return which geometries are valid; one of which GEOS cannot even tell that is not."""
+    try:
+        return np.asarray(shapely.is_valid(geometries))
+    except shapely.errors.GEOSException:
+        if geometries.size == 1:
+            return np.zeros(1, dtype=bool)
+        return np.concatenate([_valid(geometries[i : i + 1]) for i in range(geometries.size)])
 
 
 def _mended(shape: Any) -> Any:

@@ -16,6 +16,7 @@ __all__ = ["SEPARATOR", "event_names", "read_paths"]
 
 SEPARATOR = "/"
 Path = tuple[str, ...]
+_ONE_EACH = "events come as a list, an array or a column of places' names, one for each event."
 
 
 def read_paths(places: Any) -> list[Path]:
@@ -88,7 +89,10 @@ def event_names(data: Any, name: str, levels: int) -> list[str]:
     if there is not None:
         if name in there or len(there) != levels:
             return _texts(named_column(data, there, name, (name,)))
-        return [_text(path) for path in zip(*(_values(named_column(data, there, c, ())) for c in there), strict=True)]
+        levels_of = [_values(named_column(data, there, c, ())) for c in there]
+        if len(set(map(len, levels_of))) > 1:
+            raise InputError("the columns of places' names must be equally long.")
+        return [_text(path) for path in zip(*levels_of, strict=True)]
     return _texts(data)
 
 
@@ -97,12 +101,14 @@ def _texts(column: Any) -> list[str]:
 
 
 def _values(column: Any) -> list[Any]:
+    if getattr(column, "shape", None) == ():
+        raise InputError(_ONE_EACH)
     if isinstance(column, np.ma.MaskedArray):
         return [None if np.any(hidden) else value for value, hidden in _masked(column)]
     if hasattr(column, "to_pylist"):  # Arrow
         return list(column.to_pylist())
     if isinstance(column, str | bytes | Mapping) or not isinstance(column, Iterable):
-        raise InputError("events come as a list, an array or a column of places' names, one for each event.")
+        raise InputError(_ONE_EACH)
     return list(column)
 
 
@@ -127,5 +133,5 @@ def _text(value: Any) -> str:
 def _written(value: Any) -> str:
     try:
         return str(value)
-    except ValueError:  # a number of thousands of digits names no place
+    except (ValueError, RecursionError):  # a number of thousands of digits names no place, nor does a deep list
         return ""

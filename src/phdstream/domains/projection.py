@@ -34,7 +34,7 @@ def crs_name(crs: Any) -> str | None:
     pyproj = need("pyproj")
     try:
         system = pyproj.CRS.from_user_input(crs)
-    except (pyproj.exceptions.CRSError, ValueError, TypeError, OverflowError):
+    except (pyproj.exceptions.CRSError, ValueError, TypeError, OverflowError, RecursionError):
         raise InputError(f"{shown(crs)} is not a coordinate reference system; use one such as 'EPSG:4326'.") from None
     authority = system.to_authority(min_confidence=100)
     return ":".join(authority) if authority else str(system.to_wkt())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,11 @@ import shapely
 from numpy.typing import NDArray
 
 from phdstream.arrays import Bools, Floats, Ints
-from phdstream.domains.base import Domain, divide_among_children
+from phdstream.domains.base import Domain
 from phdstream.domains.box import Box
 from phdstream.domains.clipping import ClippedCells
 from phdstream.domains.codes import ROOT
+from phdstream.domains.dealing import collected, divide_among_children, repeated
 from phdstream.domains.geometries import geometry_parts, project_geometries, read_geometries
 from phdstream.domains.projection import EQUAL_AREA, Projection, is_geographic
 from phdstream.errors import InputError
@@ -64,7 +65,7 @@ class Region(Domain):
         shapely.prepare(self._source)
         shape = shapely.union_all(project_geometries(parts, self._projection))
         west, south, east, north = shapely.bounds(shape)
-        names = names or (("lon", "lat") if is_geographic(crs) else None)
+        names = ("lon", "lat") if names is None and is_geographic(crs) else names
         self._box = Box([(west, east), (south, north)], fanout=fanout, depth=depth, names=names)
         self.fanout, self.level_bits, self.names = self._box.fanout, self._box.level_bits, self._box.names
         self._cells = ClippedCells(self._box, shape)
@@ -156,11 +157,15 @@ class Region(Domain):
     def sample(self, nodes: Ints, counts: Ints, key: int) -> Floats:
         """Return points uniform by area in the nodes, never outside the polygons; more points keep the first ones."""
         nodes, counts = self._deal_to_anchors(nodes, counts, key)
+        return collected(self._placed(nodes, counts, key), int(counts.sum()))
+
+    def _placed(self, nodes: Ints, counts: Ints, key: int) -> Iterator[Floats]:
+        """Yield the points of whole cells, then those of cut ones, piece by piece."""
         whole = self._cells.whole(nodes)
-        even = self._box.sample(nodes[whole], counts[whole], key)
-        cut = np.repeat(nodes[~whole], counts[~whole])
-        index = np.arange(cut.size) - np.repeat(np.cumsum(counts[~whole]) - counts[~whole], counts[~whole])
-        return np.concatenate([self._projection.backward(even), self._place_in_cut(cut, index, key)])
+        for even in self._box.sampled(nodes[whole], counts[whole], key):
+            yield self._projection.backward(even)
+        for cut, index in repeated(nodes[~whole], counts[~whole]):
+            yield self._place_in_cut(cut, index, key)
 
     def _deal_to_anchors(self, nodes: Ints, counts: Ints, key: int) -> tuple[Ints, Ints]:
         """Deal the points of cut cells down to every fourth level, where they are placed.

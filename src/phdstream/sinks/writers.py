@@ -7,14 +7,14 @@ for CSV, which has no place for it, in a file beside.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 import shapely
 from numpy.typing import NDArray
 
@@ -23,6 +23,7 @@ from phdstream.domains.projection import need
 from phdstream.errors import InputError, did_you_mean
 from phdstream.maps import cell_shapes, check_planar, domain_crs
 from phdstream.release import Release
+from phdstream.sinks.encoding import CSV_NOTE, with_geometry, write_csv, write_geojson, write_parquet
 from phdstream.state import replace_file
 
 __all__ = ["FORMATS", "Encoder", "check_format", "encode_cells", "encode_points", "write_cells", "write_points"]
@@ -34,8 +35,8 @@ Encoder = Callable[[IO[bytes]], None]
 _PUBLIC = 0o644
 _DEGREES = {"EPSG:4326", "OGC:CRS84"}
 _AT_ONCE = 10_000
-_REPEATED = ["tick", "level"]
-"""Columns whose values repeat; a dictionary of all coordinates would only cost memory."""
+_ROW_GROUP = 1 << 20
+"""Rows written at a time: Parquet's own default for a group of rows."""
 
 
 def write_points(release: Release, path: str | Path) -> None:
@@ -43,7 +44,9 @@ def write_points(release: Release, path: str | Path) -> None:
 
     ``.parquet`` is GeoParquet 1.1 if points have two coordinates, and plain Parquet otherwise. ``.geojson`` is
     longitude and latitude by its standard: a domain in another coordinate system is written with the older member
-    ``crs`` that GDAL and QGIS heed. ``.csv`` comes with ``NAME.csv-metadata.json``, which states the promise.
+    ``crs`` that GDAL and QGIS heed. ``.csv`` comes with ``NAME.csv-metadata.json``, which states the promise; a text
+    that a spreadsheet would run (it begins with = + - @, a tab or a carriage return) gets an apostrophe before it, and
+    numbers are as they are.
     """
     _write(release, Path(path), encode_points)
 
@@ -58,7 +61,7 @@ def _write(release: Release, path: Path, encode: Callable[[Release, str], Encode
     encoder = encode(release, form)
     try:
         if form == "csv":
-            facts = json.dumps(release.facts, indent=2, ensure_ascii=False).encode()
+            facts = json.dumps(release.facts | {"csv": CSV_NOTE}, indent=2, ensure_ascii=False).encode()
             replace_file(path.with_name(f"{path.name}-metadata.json"), lambda file: file.write(facts), _PUBLIC)
         replace_file(path, encoder, _PUBLIC)
     except OSError as error:
@@ -83,48 +86,88 @@ def check_format(form: str, domain: Domain) -> str:
     return form
 
 
+@dataclass(frozen=True)
+class _Rows:
+    """What is written: so many rows, of which any run can be had as a table, and as shapes."""
+
+    number: int
+    table: Callable[[slice], pa.Table]
+    shapes: Callable[[slice], NDArray[Any]]
+    kinds: Callable[[], tuple[list[str], list[float]]]
+
+    def pieces(self, rows: int) -> Iterator[slice]:
+        """Yield runs of rows, at least one."""
+        return (slice(start, start + rows) for start in range(0, max(self.number, 1), rows))
+
+
 def encode_points(release: Release, form: str) -> Encoder:
-    """Return what writes the synthetic points in a format: columns ``tick`` and the coordinates."""
+    """Return what writes the synthetic points in a format: columns ``tick`` and the coordinates.
+
+    Files are written piece by piece, so that little memory is needed besides the points themselves.
+    """
     points, names = release.sample(), release.domain.names
-    table = pa.table({name: pa.array(points[:, i]) for i, name in enumerate(names)})
-    return _encoder(release, table, form, names, lambda: shapely.points(points.astype(np.float64)))
+
+    def table(rows: slice) -> pa.Table:
+        return pa.table({name: pa.array(points[rows, i]) for i, name in enumerate(names)})
+
+    def shapes(rows: slice) -> NDArray[Any]:
+        return np.atleast_1d(shapely.points(points[rows].astype(np.float64)))
+
+    def kinds() -> tuple[list[str], list[float]]:
+        return (["Point"], [*points.min(axis=0), *points.max(axis=0)]) if len(points) else ([], [])
+
+    return _encoder(release, _Rows(len(points), table, shapes, kinds), form, names)
 
 
 def encode_cells(release: Release, form: str) -> Encoder:
     """Return what writes the cells in a format: columns ``tick`` and those of `Release.cells`."""
-    return _encoder(release, release.cells(), form, (), lambda: cell_shapes(release.domain, release.leaves))
+    cells, drawn = release.cells(), cache(lambda: cell_shapes(release.domain, release.leaves))
+
+    def kinds() -> tuple[list[str], list[float]]:
+        there = sorted({str(shape.geom_type) for shape in drawn()})
+        return there, shapely.total_bounds(drawn()).tolist() if there else []
+
+    rows = _Rows(cells.num_rows, lambda rows: cells[rows], lambda rows: drawn()[rows], kinds)
+    return _encoder(release, rows, form, ())
 
 
-def _encoder(
-    release: Release, table: pa.Table, form: str, coordinates: tuple[str, ...], shapes: Callable[[], NDArray[Any]]
-) -> Encoder:
-    """Return what writes a table with its shapes; ``coordinates`` need not be said again where shapes have them."""
+def _encoder(release: Release, rows: _Rows, form: str, coordinates: tuple[str, ...]) -> Encoder:
+    """Return what writes rows with their shapes; ``coordinates`` need not be said again where shapes have them."""
     check_format(form, release.domain)
     if release.held:
         raise InputError("nothing is released yet: the stream is still collecting events for its start.")
     crs = domain_crs(release.domain)
-    metadata = {"phdstream": json.dumps(release.facts), "privacy": release.privacy}
-    table = table.add_column(0, "tick", pa.array(np.full(table.num_rows, release.tick, dtype=np.int64)))
-    table = table.replace_schema_metadata(metadata)
-    if form == "csv":
-        return lambda file: pyarrow.csv.write_csv(table, file)
-    if form == "geojson":
-        properties = table.drop_columns(list(coordinates))
-        return lambda file: _write_geojson(file, properties, shapes(), _head(release, crs))
+    metadata: dict[str, Any] = {"phdstream": json.dumps(release.facts), "privacy": release.privacy}
     if form == "geoparquet":
-        table = _with_geometry(table, shapes(), crs)
-    return lambda file: pyarrow.parquet.write_table(table, file, use_dictionary=_REPEATED)
+        metadata["geo"] = json.dumps(_geo_metadata(rows, crs))
+
+    def table(some: slice) -> pa.Table:
+        columns = rows.table(some)
+        ticks = pa.array(np.full(columns.num_rows, release.tick, dtype=np.int64))
+        return columns.add_column(0, "tick", ticks).replace_schema_metadata(metadata)
+
+    if form == "csv":
+        return lambda file: write_csv(file, map(table, rows.pieces(_ROW_GROUP)))
+    if form == "geojson":
+        return lambda file: write_geojson(
+            file,
+            ((table(some).drop_columns(list(coordinates)), rows.shapes(some)) for some in rows.pieces(_AT_ONCE)),
+            _head(release, crs),
+        )
+    if form == "geoparquet":
+        return lambda file: write_parquet(
+            file, (with_geometry(table(some), rows.shapes(some)) for some in rows.pieces(_ROW_GROUP))
+        )
+    return lambda file: write_parquet(file, map(table, rows.pieces(_ROW_GROUP)))
 
 
-def _with_geometry(table: pa.Table, shapes: NDArray[Any], crs: str | None) -> pa.Table:
-    """Return a table with a geometry column, as GeoParquet 1.1 describes it."""
-    column: dict[str, Any] = {"encoding": "WKB", "crs": _projjson(crs)}
-    column["geometry_types"] = sorted({str(shape.geom_type) for shape in shapes})
-    if len(shapes):
-        column["bbox"] = shapely.total_bounds(shapes).tolist()
-    geo = {"version": "1.1.0", "primary_column": "geometry", "columns": {"geometry": column}}
-    table = table.append_column("geometry", pa.array(shapely.to_wkb(shapes), pa.binary()))
-    return table.replace_schema_metadata((table.schema.metadata or {}) | {b"geo": json.dumps(geo).encode()})
+def _geo_metadata(rows: _Rows, crs: str | None) -> dict[str, Any]:
+    """Return what GeoParquet 1.1 says of the geometry column."""
+    kinds, bounds = rows.kinds()
+    column: dict[str, Any] = {"encoding": "WKB", "crs": _projjson(crs), "geometry_types": kinds}
+    if bounds:
+        column["bbox"] = [float(side) for side in bounds]
+    return {"version": "1.1.0", "primary_column": "geometry", "columns": {"geometry": column}}
 
 
 def _projjson(crs: str | None) -> Any:
@@ -145,18 +188,3 @@ def _geojson_crs(crs: str | None) -> dict[str, Any]:
             "GeoJSON can only name a coordinate system that has a code such as EPSG:25832: use geoparquet."
         )
     return {"crs": {"type": "name", "properties": {"name": f"urn:ogc:def:crs:{authority}::{code}"}}}
-
-
-def _write_geojson(file: IO[bytes], table: pa.Table, shapes: NDArray[Any], head: dict[str, Any]) -> None:
-    file.write(b'{"type": "FeatureCollection", ' + json.dumps(head, ensure_ascii=False)[1:-1].encode())
-    file.write(b', "features": [')
-    for start in range(0, len(shapes), _AT_ONCE):
-        rows = table.slice(start, _AT_ONCE).to_pylist()
-        lines = map(_feature, rows, shapely.to_geojson(shapes[start : start + _AT_ONCE]))
-        file.write((",\n" if start else "\n").encode() + ",\n".join(lines).encode())
-    file.write(b"\n]}\n")
-
-
-def _feature(row: dict[str, Any], geometry: str) -> str:
-    known = {name: None if isinstance(x, float) and not np.isfinite(x) else x for name, x in row.items()}
-    return f'{{"type": "Feature", "properties": {json.dumps(known, ensure_ascii=False)}, "geometry": {geometry}}}'
