@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 from datetime import UTC, datetime, timedelta
@@ -197,6 +198,25 @@ class TestTheSameFileTwice:
             at(tmp_path, datetime(2024, 3, 2, 3))
         assert not (tmp_path / "private").exists()
         assert not (tmp_path / "out").exists()
+
+    def test_in_another_wrapping(self, tmp_path: Path) -> None:
+        prepare(tmp_path, **{'"events/*.csv"': '"events/*"'})
+        path = write_day(tmp_path, 1)
+        path.with_name("copy.csv.gz").write_bytes(gzip.compress(path.read_bytes()))
+        with pytest.raises(InputError, match="holds the same as"):
+            at(tmp_path, datetime(2024, 3, 2, 3))
+        path.with_name("copy.csv.gz").unlink()
+        at(tmp_path, datetime(2024, 3, 2, 3))
+        lines = path.read_text().splitlines()
+        path.write_text("\n".join([lines[0], *lines[:0:-1]]) + "\n")  # the same rows in another order: the same file
+        assert at(tmp_path, datetime(2024, 3, 3, 3)).last_tick == 2
+
+    def test_few_events_may_be_alike_by_chance(self, tmp_path: Path) -> None:
+        prepare(tmp_path)
+        write_day(tmp_path, 1)
+        for name in ("a.csv", "b.csv"):
+            (tmp_path / "events" / name).write_text(f"time,lon,lat\n2024-03-01 1{name == 'a.csv':d}:00:00,5,45\n")
+        assert at(tmp_path, datetime(2024, 3, 2, 3)).last_tick == 1
 
     def test_named_twice(self, tmp_path: Path) -> None:
         prepare(tmp_path, **{'"events/*.csv"': '["events/*.csv", "events/2024-03-01.csv"]'})

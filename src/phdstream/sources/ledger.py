@@ -22,6 +22,9 @@ from phdstream.state import Arrays
 
 __all__ = ["FileRecord", "Ledger"]
 
+_NO_CHANCE = 50
+"""So many events are not the same in two files by chance."""
+
 
 @dataclass
 class FileRecord:
@@ -129,11 +132,24 @@ def _altered(path: Path) -> StateError:
 
 
 def _refuse_copies(known: list[FileRecord], found: list[FileRecord]) -> None:
-    """Refuse two files with the same content, unless they hold no event (days without any look alike)."""
-    seen: dict[str, Path] = {record.print.digest: record.print.path for record in known if record.ticks}
+    """Refuse two files with the same content, unless they hold no event (days without any look alike).
+
+    A file of another format, or compressed, that holds the very same events is a copy too; with few events it may be
+    chance.
+    """
+    seen: dict[Any, Path] = {key: record.print.path for record in known for key in _identities(record)}
     for record in found:
-        before = seen.setdefault(record.print.digest, record.print.path) if record.ticks else record.print.path
-        if before != record.print.path and before.exists():
-            raise InputError(
-                f"{record.print.path} holds the same as {before}, and its events would count twice: name one of them."
-            )
+        for key in _identities(record):
+            before = seen.setdefault(key, record.print.path)
+            if before != record.print.path and before.exists():
+                raise InputError(
+                    f"{record.print.path} holds the same as {before}, and its events would count twice: name one of "
+                    "them."
+                )
+
+
+def _identities(record: FileRecord) -> list[Any]:
+    """Return what a copy of a file shares with it: the bytes, or at least the events."""
+    events = sum(count for count, _ in record.ticks.values())
+    bytes_alike = [record.print.digest] if events else []
+    return bytes_alike + ([frozenset(record.ticks.items())] if events >= _NO_CHANCE else [])
