@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,8 @@ from phdstream.arrays import Floats
 from phdstream.errors import InputError, shown
 
 __all__ = ["EQUAL_AREA", "Projection", "crs_name", "is_geographic", "need"]
+
+_CODE = re.compile(r"(EPSG|ESRI|OGC):[0-9A-Z]+")
 
 
 def need(module: str) -> Any:
@@ -31,6 +35,8 @@ def crs_name(crs: Any) -> str | None:
     """
     if crs is None:
         return None
+    if isinstance(crs, str) and _CODE.fullmatch(crs) and find_spec("pyproj") is None:
+        return crs  # a name needs no library; converting from or to it does
     pyproj = need("pyproj")
     try:
         system = pyproj.CRS.from_user_input(crs)
