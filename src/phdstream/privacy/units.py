@@ -126,7 +126,9 @@ def unit_from_dict(spec: dict[str, Any]) -> Unit:
     fields = dict(spec)
     name = fields.pop("type", None)
     if not isinstance(name, str) or name not in kinds:
-        raise BudgetError(f"unknown unit of privacy {shown(name)}: {did_you_mean(shown(name), kinds)}")
+        raise BudgetError(
+            f"unknown unit of privacy {shown(name)}: {did_you_mean(name if isinstance(name, str) else '', kinds)}"
+        )
     try:
         return kinds[name](**fields)
     except TypeError:
