@@ -85,6 +85,6 @@ def mutated(rng: Random, value: Any, plain: bool = False) -> Any:
         else:
             items[at] = mutated(rng, items[at], plain)
         return items
-    if isinstance(value, int | float) and rng.random() < 0.4:
+    if isinstance(value, int | float) and abs(value) < 1e300 and rng.random() < 0.4:
         return rng.choice([value + 1, value * 2, value / 2, -value, float(value), value * 10, value + rng.random()])
     return rng.choice([odd(rng, plain)] * 9 + [[value]])

@@ -12,6 +12,7 @@ from phdstream.counting.binary import BinaryTree, Hybrid
 from phdstream.counting.counters import Block, Counter, Simple, counter_kinds
 from phdstream.errors import InputError
 from phdstream.privacy import Noise
+from phdstream.privacy.budget import check_enough
 
 __all__ = ["CounterBank", "CounterChoice", "counter_from_dict", "make_counter"]
 
@@ -77,11 +78,16 @@ def make_counter(choice: CounterChoice, epsilon: float) -> Counter:
     >>> make_counter("block", 0.5)
     Block(epsilon=0.5, size=8)
     """
+    check_enough(epsilon)
     if isinstance(choice, str):
         return counter_kinds(choice, _BY_NAME)(epsilon)
-    counter = choice(epsilon) if callable(choice) else None
+    error = InputError(f"counter must be one of {', '.join(_BY_NAME)}, or a function from a budget to a counter.")
+    try:
+        counter = choice(epsilon) if callable(choice) else None
+    except TypeError as wrong:  # something else that can be called, such as a class
+        raise error from wrong
     if not isinstance(counter, Counter):
-        raise InputError(f"counter must be one of {', '.join(_BY_NAME)}, or a function from a budget to a counter.")
+        raise error
     return counter
 
 

@@ -27,7 +27,9 @@ def domain_from_dict(spec: dict[str, Any]) -> Domain:
     fields = dict(spec)
     kind = fields.pop("type", None)
     if not isinstance(kind, str) or kind not in _KINDS:
-        raise InputError(f"unknown type of domain {shown(kind)}: {did_you_mean(shown(kind), _KINDS)}")
+        raise InputError(
+            f"unknown type of domain {shown(kind)}: {did_you_mean(kind if isinstance(kind, str) else '', _KINDS)}"
+        )
     module = import_module(f"phdstream.domains.{kind}")  # Shapely and the like load only for those who need them
     make = getattr(module, kind.capitalize())
     try:

@@ -18,6 +18,8 @@ from phdstream.errors import InputError
 __all__ = ["geometry_parts", "project_geometries", "read_geometries", "read_layer"]
 
 _POLYGONS = ("Polygon", "MultiPolygon")
+_FARTHEST = 1e30
+"""No coordinate of a domain is larger: areas and squares of lengths must be numbers too."""
 
 
 def read_geometries(source: Any, crs: Any = None) -> tuple[NDArray[Any], str | None]:
@@ -36,7 +38,7 @@ def read_geometries(source: Any, crs: Any = None) -> tuple[NDArray[Any], str | N
     there: NDArray[Any] = array[~shapely.is_empty(array)]
     if not there.size:
         raise InputError("there is no geometry: all are empty.")
-    _check_finite(there)
+    _check_finite(there, _FARTHEST)
     return there, own or stated
 
 
@@ -76,9 +78,11 @@ def _mended(shape: Any) -> Any:
         raise InputError("a polygon is not valid and cannot be mended: draw it anew, or leave it out.") from None
 
 
-def _check_finite(geometries: NDArray[Any]) -> None:
-    if not np.isfinite(shapely.get_coordinates(geometries)).all():
-        raise InputError("every coordinate of a geometry must be a finite number.")
+def _check_finite(geometries: NDArray[Any], farthest: float = np.inf) -> None:
+    coordinates = shapely.get_coordinates(geometries)
+    if not np.isfinite(coordinates).all() or (np.abs(coordinates) > farthest).any():
+        limit = f" of at most {farthest:g}" if np.isfinite(farthest) else ""
+        raise InputError(f"every coordinate of a geometry must be a finite number{limit}.")
 
 
 def _read(source: Any) -> tuple[NDArray[Any], str | None]:
@@ -93,7 +97,7 @@ def _read(source: Any) -> tuple[NDArray[Any], str | None]:
             raise InputError("this GeoDataFrame has no active geometry: name one with set_geometry(...).") from None
     if isinstance(source, shapely.Geometry):
         source = [source]
-    if not isinstance(source, Iterable):
+    if not isinstance(source, Iterable) or getattr(source, "shape", None) == ():
         raise InputError(f"expected geometries (Shapely, GeoSeries, or a path to a file), not {type(source).__name__}.")
     listed = list(source)
     if not all(item is None or isinstance(item, shapely.Geometry) for item in listed):

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from phdstream.domains.columns import column_names, is_missing, named_column
-from phdstream.errors import InputError
+from phdstream.errors import InputError, shown
 
 __all__ = ["SEPARATOR", "event_names", "read_paths"]
 
@@ -35,7 +35,7 @@ def read_paths(places: Any) -> list[Path]:
         if not path or not all(map(_is_name, path)):
             raise InputError(
                 f"every name must be a non-empty text without '{SEPARATOR}' (numbers too: write '12', not 12), and "
-                f"none may be missing; one path is {ascii(path)[:200]}."
+                f"none may be missing; one path is {shown(path)}."
             )
     paths.sort()
     for path, following in pairwise(paths):

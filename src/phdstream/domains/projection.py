@@ -69,9 +69,15 @@ class Projection:
 
     @cached_property
     def _transformers(self) -> tuple[Any, Any]:
-        transformer = need("pyproj").Transformer
-        there = transformer.from_crs(self.crs, self.tree_crs, always_xy=True)
-        return there, transformer.from_crs(self.tree_crs, self.crs, always_xy=True)
+        pyproj = need("pyproj")
+        make = pyproj.Transformer.from_crs
+        try:
+            return make(self.crs, self.tree_crs, always_xy=True), make(self.tree_crs, self.crs, always_xy=True)
+        except pyproj.exceptions.ProjError:
+            raise InputError(
+                f"there is no way from {shown(self.crs)} to {shown(self.tree_crs)}: name another tree_crs, or "
+                "convert the coordinates first."
+            ) from None
 
     def forward(self, points: Floats) -> Floats:
         """Return points (n, 2) in the tree's system; what has no image is infinite."""

@@ -11,9 +11,11 @@ from typing import Any
 from phdstream.errors import BudgetError, shown
 from phdstream.privacy.units import Unit
 
-__all__ = ["Budget"]
+__all__ = ["Budget", "check_enough"]
 
 _SMALLEST, _LARGEST = 1e-9, 1e4
+_LEAST = 1e-11
+"""What an event must have for one thing: noise of a scale above 2^44 cannot be drawn, and a counter has many sums."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class Budget:
         (0.25, 0.75)
         """
         total = sum(map(Fraction, parts))
-        return tuple(_down(Fraction(self.count) * Fraction(part) / total) for part in parts)
+        return tuple(check_enough(_down(Fraction(self.count) * Fraction(part) / total)) for part in parts)
 
     def spent_by(self, inserts: int, deletes: int) -> Fraction:
         """Return the exact loss of a unit with that many inserts and deletes."""
@@ -94,6 +96,16 @@ def _check_epsilon(epsilon: float) -> None:
         raise BudgetError(f"epsilon = {shown(epsilon)} leaves nothing but noise; the least accepted is {_SMALLEST:g}.")
     if epsilon > _LARGEST:
         raise BudgetError(f"epsilon = {shown(epsilon)} promises nothing; the largest accepted value is {_LARGEST:g}.")
+
+
+def check_enough(budget: float) -> float:
+    """Return what one event may spend on one thing, if noise can be drawn for it."""
+    if budget < _LEAST:
+        raise BudgetError(
+            "so little of epsilon is left for a single event that there would be nothing but noise: take a larger "
+            "epsilon, or lower bounds in User(...), or a tree_share nearer to the middle."
+        )
+    return budget
 
 
 def _down(value: Fraction) -> float:

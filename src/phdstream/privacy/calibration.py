@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from phdstream.errors import BudgetError
+from phdstream.privacy.budget import check_enough
 
 __all__ = ["SplitRule", "calibrate_split", "log_tail", "path_loss", "split_loss"]
 
@@ -106,12 +107,18 @@ def calibrate_split(epsilon: float, fanout: float, threshold: int = 0) -> SplitR
     """
     if not 0 < epsilon < math.inf:
         raise BudgetError(f"the budget of the split decisions must be a positive number, not {epsilon!r}.")
+    check_enough(epsilon)
     target, log_fanout = epsilon * (1 - _TOWARD_PRIVACY), math.log(fanout)
     bias = max(1, math.floor(log_fanout / target))  # λ is never below 1/ε
+    below = 0  # the search ends between a bias that cannot meet the budget and one that can
     while path_loss(bias / log_fanout, bias) > target:
-        bias += max(1, bias // 1000)
-    while bias > 1 and path_loss((bias - 1) / log_fanout, bias - 1) <= target:
-        bias -= 1
+        below, bias = bias, bias + max(1, bias // 1000)
+    while bias - below > 1:
+        middle = (below + bias) // 2
+        if path_loss(middle / log_fanout, middle) <= target:
+            bias = middle
+        else:
+            below = middle
     low, high = max((bias - 1) / log_fanout, 1e-3), bias / log_fanout
     return SplitRule(_least_scale(low, high, bias, target), bias, threshold)
 

@@ -14,6 +14,10 @@ from phdstream.errors import BudgetError, did_you_mean, shown
 __all__ = ["Event", "Record", "Unit", "User", "unit_from_dict"]
 
 
+_MOST = 10**9
+"""No user's bound is higher: what is left of any ε for one event would be nothing."""
+
+
 class Unit(Protocol):
     """At most how many inserts and deletes one unit has over the whole stream."""
 
@@ -90,8 +94,11 @@ class User:
 
     def __post_init__(self) -> None:
         for name, value, least in (("inserts", self.inserts, 1), ("deletes", self.deletes, 0)):
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise BudgetError(f"User({name}=...) must be a whole number of at least {least}, not {shown(value)}.")
+            if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= _MOST:
+                raise BudgetError(
+                    f"User({name}=...) must be a whole number of at least {least}, and at most {_MOST}, "
+                    f"not {shown(value)}."
+                )
 
     @property
     def promise(self) -> str:

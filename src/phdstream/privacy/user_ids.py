@@ -95,7 +95,12 @@ def _shape(what: str = "events") -> InputError:
 
 
 def _read(users: Any) -> UserIds:
-    if isinstance(users, str | bytes | dict | set | frozenset) or len(getattr(users, "shape", (0,))) != 1:
+    shape = getattr(users, "shape", (0,))
+    if (
+        isinstance(users, type | str | bytes | dict | set | frozenset)
+        or not isinstance(shape, tuple)
+        or len(shape) != 1
+    ):
         raise _shape()
     if isinstance(users, pa.Array | pa.ChunkedArray):
         return _from_arrow(users)
@@ -113,6 +118,8 @@ def _read(users: Any) -> UserIds:
 
 
 def _from_numpy(users: NDArray[Any]) -> UserIds:
+    if users.dtype.names is not None:
+        raise _refused("rows of a table")
     if np.ma.getmaskarray(users).any():
         raise InputError(_MISSING)
     if users.dtype.kind in "iu":
@@ -124,7 +131,8 @@ def _from_list(users: list[Any]) -> UserIds:
     """Return Python values as a column. Their types are looked at first: Arrow would merge text with bytes."""
     types = set(map(type, users))
     if any(kind.__name__ in _NO_VALUE for kind in types) or (
-        any(issubclass(kind, float | np.floating) for kind in types) and any(user != user for user in users)
+        any(issubclass(kind, float | np.floating) for kind in types)
+        and any(isinstance(user, float | np.floating) and user != user for user in users)
     ):
         raise InputError(_MISSING)
     kinds = {_kind_of(kind) for kind in types}
