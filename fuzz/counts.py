@@ -116,7 +116,7 @@ def _shape(rng: Random) -> Any:
 
 
 def _polygon(rng: Random) -> Any:
-    scale = rng.choice([1.0, 1.0, 1.0, 100.0, 1e-9, 1e300])
+    scale = rng.choice([1.0, 1.0, 1.0, 100.0, 1e-9, 1e20, 1e300])
     corners = [
         (scale * rng.uniform(-0.2, 1.2), scale * rng.uniform(-0.2, 1.2)) for _ in range(rng.choice([3, 4, 6, 12]))
     ]

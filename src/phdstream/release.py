@@ -176,7 +176,7 @@ class Release:
         return geodataframe(self.cells().to_pandas(), cell_shapes(self.domain, self.leaves), crs, self.facts)
 
     def _answer(self, kind: str, queries: NDArray[Any], confidence: float) -> Counts:
-        if not isinstance(confidence, float | int) or not 0 < confidence < 1:
+        if not isinstance(confidence, float | int) or not 0 < confidence < 1 or (1 + confidence) / 2 == 1:
             raise InputError(f"confidence lies strictly between 0 and 1, not {shown(confidence)}.")
         if self.held:
             zero, unknown = np.zeros(len(queries)), np.full(len(queries), np.inf)

@@ -75,7 +75,7 @@ class PHDStream(Stream):
         check_whole("threshold", threshold, least=0)
         self.tree_share = tree_share
         self.budget = Budget.solve(epsilon, unit, deletes=self.deletes, tree_share=tree_share)
-        self.rule = calibrate_split(self.budget.tree, domain.fanout, threshold)
+        self.rule = calibrate_split(self.budget.tree, domain.fanout, int(threshold))
         self.counter = make_counter(counter, self.budget.count)
         if self.counter.epsilon > self.budget.count:
             raise BudgetError("the counter was built with more budget than it was given: use the budget passed to it.")

@@ -52,8 +52,9 @@ class Stream(ABC):
     ) -> None:
         _check(domain, unit, window, start_after, max_nodes)
         _check_noise(noise, insert_only)
-        self.domain, self.unit, self.insert_only = domain, unit, insert_only
-        self.window, self.start_after, self.max_nodes = window, start_after, max_nodes
+        self.domain, self.unit, self.insert_only = domain, unit, bool(insert_only)
+        self.window = None if window is None else int(window)
+        self.start_after, self.max_nodes = int(start_after), int(max_nodes)  # plain numbers, also if NumPy's came
         self.deletes = not insert_only and window is None
         self.noise: Noise = ExactNoise() if noise is None else noise
         self.tick = 0

@@ -19,7 +19,7 @@ __all__ = ["geometry_parts", "project_geometries", "read_geometries", "read_laye
 
 _POLYGONS = ("Polygon", "MultiPolygon")
 _FARTHEST = 1e30
-"""No coordinate of a domain is larger: areas and squares of lengths must be numbers too."""
+"""No coordinate is larger: areas and squares of lengths must be numbers too."""
 
 
 def read_geometries(source: Any, crs: Any = None) -> tuple[NDArray[Any], str | None]:
@@ -53,7 +53,7 @@ def read_layer(source: Any) -> tuple[NDArray[Any], str | None]:
     kinds = {str(g.geom_type) for g in array} - set(_POLYGONS)
     if kinds:
         raise InputError(f"a layer to count in must hold polygons, not {', '.join(sorted(kinds))}s.")
-    _check_finite(array)
+    _check_finite(array, _FARTHEST)  # with larger ones GEOS may never end
     for i in np.flatnonzero(~_valid(array)).tolist():
         array[i] = _mended(array[i])
     return array, own
