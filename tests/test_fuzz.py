@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
+from typing import Any
 
+import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+import shapely
 from fuzz.__main__ import main
 from fuzz.cases import KINDS, Outcome
 from fuzz.damage import damaged
 from fuzz.harness import Summary, all_cases, run_all
 
+import phdstream as phd
 from phdstream.config import load_config
-from phdstream.errors import ConfigError
+from phdstream.errors import BudgetError, ConfigError, InputError
+from phdstream.privacy.calibration import calibrate_split
 from phdstream.sources.columns import Columns
 from phdstream.sources.events import Events, read_events
 from phdstream.sources.reading import Reading
@@ -117,3 +123,104 @@ def test_the_year_0_is_no_time_whatever_stands_beside_it(tmp_path: Path, beside:
     path = tmp_path / "a.tsv"
     path.write_text(f"x\tt\n1\t0000-01-01\n2\t{beside}\n")
     assert 1.0 not in read(path, Columns(("x",), "t")).points
+
+
+BOX = phd.Box([(0, 1), (0, 1)], depth=4)
+METHODS: list[Any] = [phd.PHDStream, phd.TrackingStream]
+
+
+def nested(levels: int) -> Any:
+    value: Any = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_budget_for_which_no_noise_can_be_drawn_is_refused_when_the_stream_is_made(method: Any) -> None:
+    with pytest.raises(BudgetError, match="nothing but noise"):
+        method(BOX, 1e-9, phd.User(10**6))
+    method(BOX, 1e-9, phd.Event()).update([(0.5, 0.5)])
+
+
+def test_the_least_epsilon_is_calibrated_at_once() -> None:
+    rule = calibrate_split(1e-9, 4)
+    assert rule.loss <= 1e-9
+    with pytest.raises(BudgetError, match="nothing but noise"):
+        phd.PHDStream(BOX, 1.0, phd.Event(), tree_share=5e-324)
+
+
+def test_a_bound_of_thousands_of_digits_is_refused() -> None:
+    with pytest.raises(BudgetError, match="at most"):
+        phd.User(10**5000)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_whole_numbers_of_numpy_are_options_like_any_other(method: Any) -> None:
+    options = {
+        "start_after": np.int64(1),
+        "max_nodes": np.int64(50),
+        "window": np.int64(3),
+        "insert_only": np.bool_(True),
+    }
+    stream = method(BOX, 1.0, phd.Event(), **options)
+    assert stream.update([(0.5, 0.5)]).cells().num_rows > 0
+
+
+def test_a_class_is_no_counter() -> None:
+    with pytest.raises(InputError, match="counter must be"):
+        phd.PHDStream(BOX, 1.0, phd.Event(), counter=phd.Event)  # type: ignore[arg-type]
+
+
+def test_a_confidence_next_to_1_is_refused() -> None:
+    release = phd.PHDStream(BOX, 1.0, phd.Event()).update([(0.5, 0.5)])
+    with pytest.raises(InputError, match="confidence"):
+        release.count([[0, 0, 1, 1]], confidence=1 - 2**-53)
+
+
+@pytest.mark.parametrize(
+    "layer", [np.array(0), [shapely.Polygon([(0, 0), (1e300, 1), (1, 1e300), (0.5, 0.1), (1e300, 0)])]]
+)
+def test_layers_that_are_no_layers_are_refused(layer: Any) -> None:
+    release = phd.PHDStream(BOX, 1.0, phd.Event()).update([(0.5, 0.5)])
+    with pytest.raises(InputError):
+        release.count_in(layer)
+
+
+@pytest.mark.parametrize("far", [1e31, 1e300])
+def test_domains_beyond_all_maps_are_refused(far: float) -> None:
+    with pytest.raises(InputError, match="at most 1e"):
+        phd.Network([shapely.LineString([(0, 0), (far, 1)])], snap=1)
+    with pytest.raises(InputError, match="at most 1e"):
+        phd.Region(shapely.box(0, 0, far, far))
+
+
+def test_a_coordinate_system_may_be_any_nonsense() -> None:
+    with pytest.raises(InputError, match="coordinate reference system"):
+        phd.Box([(0, 1)], crs=nested(3000))
+    with pytest.raises(InputError, match="unknown type"):
+        phd.domains.domain_from_dict({"type": nested(3000)})
+
+
+@pytest.mark.parametrize(
+    "users", [np.zeros(1, dtype=[("x", float)]), np.ndarray, [pl.DataFrame({"a": [1.0]})], [1.5, "a"]]
+)
+def test_users_that_are_no_users_are_refused(users: Any) -> None:
+    with pytest.raises(InputError):
+        phd.PHDStream(BOX, 1.0, phd.User(1)).update([(0.5, 0.5)], users=users)
+
+
+def test_points_that_are_not_there_yet_or_masked_oddly_are_refused() -> None:
+    stream = phd.PHDStream(BOX, 1.0, phd.Event())
+    with pytest.raises(InputError, match="collect"):
+        stream.update(pl.DataFrame({"x": [0.5], "y": [0.5]}).lazy())
+    with pytest.raises(InputError):
+        stream.update([np.ma.masked_all((2, 2)), (0.5, 0.5)])
+    assert stream.update(None).tick == 1
+
+
+@pytest.mark.parametrize("places", [np.array("a"), np.ma.masked, {"a": ["x"], "b": ["y", "z"]}])
+def test_places_that_are_no_list_are_refused(places: Any) -> None:
+    stream = phd.PHDStream(phd.Hierarchy([["a", "b"], ["a", "c"]]), 1.0, phd.Event())
+    with pytest.raises(InputError):
+        stream.update(places)

@@ -34,6 +34,8 @@ def column_names(data: Any) -> list[Any] | None:
         return list(data.column_names)
     if isinstance(data, np.ndarray):
         return None if data.dtype.names is None else list(data.dtype.names)
+    if hasattr(data, "collect_schema") and hasattr(data, "collect"):  # Polars, not yet computed
+        raise InputError("the table is lazy: collect() it first.")
     columns = getattr(data, "columns", None)  # pandas, Polars and their kin
     return None if columns is None or callable(columns) else list(columns)
 
@@ -44,8 +46,6 @@ def named_column(data: Any, there: list[Any], name: str, wanted: Sequence[str]) 
     Names are shown only if they are close, or the table has another of the columns wanted: those of a table without a
     header may be a private record.
     """
-    if hasattr(data, "collect_schema") and hasattr(data, "collect"):  # Polars, not yet computed
-        raise InputError("the table is lazy: collect() it first.")
     if there.count(name) == 1:
         return data[name]
     if name in there:
