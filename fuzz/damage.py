@@ -78,6 +78,8 @@ def damaged(rng: Random, content: bytes) -> bytes:
 def damaged_within(rng: Random, line: bytes) -> bytes:
     """Return a line that is damaged; it may have become several, or none."""
     result = bytearray(line)
+    if rng.random() < 0.01:
+        result[:0] = b"A" * 1_200_000  # longer than any row
     for _ in range(rng.choice([1, 1, 2, 3])):
         rng.choice([*_WAYS, _insert, _insert])(rng, result if result else bytearray(b" "))
     return bytes(result)

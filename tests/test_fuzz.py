@@ -167,6 +167,11 @@ def test_whole_numbers_of_numpy_are_options_like_any_other(method: Any) -> None:
     assert stream.update([(0.5, 0.5)]).cells().num_rows > 0
 
 
+def test_a_threshold_beyond_all_counts_is_refused_before_the_first_tick() -> None:
+    with pytest.raises(InputError, match="threshold"):
+        phd.PHDStream(BOX, 1.0, phd.Event(), threshold=2**63)
+
+
 def test_a_class_is_no_counter() -> None:
     with pytest.raises(InputError, match="counter must be"):
         phd.PHDStream(BOX, 1.0, phd.Event(), counter=phd.Event)  # type: ignore[arg-type]

@@ -26,6 +26,9 @@ from phdstream.tree import CodeCounts, Estimate, Level, NodeStore, Window, estim
 
 __all__ = ["PHDStream"]
 
+_LARGEST_THRESHOLD = 1 << 53
+"""Points; with the bias taken off it must fit into 64 bits."""
+
 
 class PHDStream(Stream):
     """A private synthetic stream by the paper's method, repaired where it was not private.
@@ -72,7 +75,7 @@ class PHDStream(Stream):
             domain, unit, window=window, insert_only=insert_only, start_after=start_after, max_nodes=max_nodes,
             noise=noise,
         )  # fmt: skip
-        check_whole("threshold", threshold, least=0)
+        check_whole("threshold", threshold, least=0, most=_LARGEST_THRESHOLD)
         self.tree_share = tree_share
         self.budget = Budget.solve(epsilon, unit, deletes=self.deletes, tree_share=tree_share)
         self.rule = calibrate_split(self.budget.tree, domain.fanout, int(threshold))
