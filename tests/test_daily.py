@@ -163,6 +163,35 @@ class TestOneFileThatGrows:
             at(tmp_path, FIRST + timedelta(days=day, hours=3))
         assert totals(tmp_path) == pytest.approx([200, 400, 600], abs=50)
 
+    def test_late_rows_at_the_end_of_a_growing_file(self, tmp_path: Path) -> None:
+        prepare(tmp_path)
+        path = write_day(tmp_path, 1)
+        at(tmp_path, datetime(2024, 3, 2, 3))
+        path.write_text(path.read_text() + "2024-03-01 05:00:00,1,41\n2024-03-02 05:00:00,1,41\n")
+        report = at(tmp_path, datetime(2024, 3, 3, 3))
+        assert any(note.startswith("201 rows are of ticks that an earlier run") for note in report.private_notes)
+        assert totals(tmp_path)[1] == pytest.approx(201, abs=30)
+
+    def test_more_rows_do_not_hide_that_others_moved(self, tmp_path: Path) -> None:
+        prepare(tmp_path)
+        path = write_day(tmp_path, 1)
+        at(tmp_path, datetime(2024, 3, 2, 3))
+        head, *lines = path.read_text().splitlines()
+        moved = [line.replace("2024-03-01", "2024-03-02") for line in lines]
+        path.write_text("\n".join([head, *(f"2024-03-01 01:00:00,{i / 30:.3f},41" for i in range(201)), *moved]) + "\n")
+        with pytest.raises(StateError, match="not only at its end"):
+            at(tmp_path, datetime(2024, 3, 3, 3))
+
+    def test_from_whatever_folder_it_is_run(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        prepare(tmp_path)
+        path = write_day(tmp_path, 1)
+        monkeypatch.chdir(tmp_path)
+        run(load_config("stream.toml"), now=datetime(2024, 3, 2, 3))
+        path.write_text(path.read_text().replace("2024-03-01", "2024-03-02"))
+        monkeypatch.chdir(tmp_path.parent)
+        with pytest.raises(StateError, match="events of released ticks"):
+            run(load_config(f"{tmp_path.name}/stream.toml"), now=datetime(2024, 3, 3, 3))
+
     @pytest.mark.parametrize("how", ["moved to another day", "taken away", "altered"])
     def test_events_that_were_counted_must_stay(self, tmp_path: Path, how: str) -> None:
         """An event counted on day 1 whose time is now on day 2 would count twice."""
@@ -178,7 +207,7 @@ class TestOneFileThatGrows:
             lines[5] = lines[5].replace("2024-03-01", "2024-03-02")
         path.write_text("\n".join(lines) + "\n")
         write_day(tmp_path, 2)
-        with pytest.raises(StateError, match="events of released ticks are gone from it or altered"):
+        with pytest.raises(StateError, match="events of released ticks are gone from it, altered"):
             at(tmp_path, datetime(2024, 3, 3, 3))
         assert len(totals(tmp_path)) == 1
         path.rename(path.with_name("corrected.csv"))  # as the message says
@@ -194,7 +223,7 @@ class TestTheSameFileTwice:
             at(tmp_path, datetime(2024, 3, 2, 3))
         path.with_name("copy.csv").unlink()
         path.with_name("link.csv").symlink_to(path)
-        with pytest.raises(InputError, match="are the same file"):
+        with pytest.raises(InputError, match="the same file"):
             at(tmp_path, datetime(2024, 3, 2, 3))
         assert not (tmp_path / "private").exists()
         assert not (tmp_path / "out").exists()
@@ -221,7 +250,7 @@ class TestTheSameFileTwice:
     def test_named_twice(self, tmp_path: Path) -> None:
         prepare(tmp_path, **{'"events/*.csv"': '["events/*.csv", "events/2024-03-01.csv"]'})
         write_day(tmp_path, 1)
-        with pytest.raises(InputError, match="are the same file"):
+        with pytest.raises(InputError, match="the same file"):
             at(tmp_path, datetime(2024, 3, 2, 3))
 
     def test_a_copy_of_a_file_that_is_partly_counted(self, tmp_path: Path) -> None:
@@ -232,6 +261,25 @@ class TestTheSameFileTwice:
         shutil.copy(path, path.with_name("copy.csv"))
         with pytest.raises(InputError, match="holds the same as"):
             at(tmp_path, datetime(2024, 3, 3, 3))
+
+    def test_two_copies_of_one_that_was_moved(self, tmp_path: Path) -> None:
+        prepare(tmp_path)
+        path = write_day(tmp_path, 1)
+        path.write_text(path.read_text() + "2024-03-02 05:00:00,1,41\n")
+        at(tmp_path, datetime(2024, 3, 2, 3))
+        shutil.copy(path, path.with_name("c.csv"))
+        path.rename(path.with_name("b.csv"))
+        with pytest.raises(InputError, match="holds the same as"):
+            at(tmp_path, datetime(2024, 3, 3, 3))
+
+    def test_a_fixed_sensor_that_reports_every_minute(self, tmp_path: Path) -> None:
+        prepare(tmp_path)
+        write_day(tmp_path, 1, rows=5)
+        for hour in (1, 2, 3):
+            lines = [f"2024-03-01 {hour:02d}:{minute:02d}:00,5.123,45.456" for minute in range(60)]
+            (tmp_path / "events" / f"{hour}.csv").write_text("\n".join(["time,lon,lat", *lines]) + "\n")
+        assert at(tmp_path, datetime(2024, 3, 2, 3)).last_tick == 1
+        assert totals(tmp_path)[0] == pytest.approx(185, abs=30)
 
     def test_days_without_events_look_alike(self, tmp_path: Path) -> None:
         prepare(tmp_path)

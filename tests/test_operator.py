@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import stat
+import subprocess
+import sys
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -130,7 +132,7 @@ class TestMistakes:
         assert report.private_notes == []
         assert "separated by semicolons" in report.notes[0]
 
-    @pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-8-sig"])
+    @pytest.mark.parametrize("encoding", ["latin-1", "utf-8-sig"])
     def test_encodings(self, tmp_path: Path, encoding: str) -> None:
         content = "\n".join(["time,lon,lat,who", *(line + "é" for line in rows())]).encode(encoding)
         user = {"unit": '{ type = "user", inserts = 20 }', "input": 'user = "who"'}
@@ -141,6 +143,11 @@ class TestMistakes:
         prepare(tmp_path, content=content, **user)
         assert run(load_config(tmp_path / "stream.toml")).private_notes == []
 
+    def test_utf_16_is_refused(self, tmp_path: Path) -> None:
+        """One byte too many in one row would spoil all rows after it."""
+        prepare(tmp_path, content="\n".join(["time,lon,lat,who", *rows()]).encode("utf-16"))
+        refused(tmp_path, "save it as UTF-8")
+
     @pytest.mark.parametrize(
         ("options", "message"),
         [
@@ -150,7 +157,11 @@ class TestMistakes:
             ({"input": 'delimiter = ","\ndecimal = ","'}, "cannot both be a comma"),
             ({"input": 'encoding = "klingon"'}, "is not known"),
             ({"input": 'time_format = "noon"'}, "strptime"),
-            ({"input": 'time_format = "%Y %z"'}, "has no time zone"),
+            ({"input": 'time_format = "%m/%d/%Y %H:%m"'}, "strptime"),
+            ({"input": 'time_format = "%s"'}, "strptime"),
+            ({"input": 'encoding = "utf-16-le"'}, "convert the files"),
+            ({"start": "0001-01-01T00:00:00+14:00"}, "in the years"),
+            ({"input": 'time_format = "%Y-%m-%d %z"'}, "has no time zone"),
             ({"input": 'memory = "much"'}, "a size such as"),
             ({"input": 'bad_rows = "ignore"'}, '"stop" or "drop"'),
             ({"file": "a\\u0000b.csv"}, "null character"),
@@ -182,6 +193,41 @@ class TestMistakes:
         done = phdstream("run", config)
         assert done.returncode == 1
         assert "chmod 700" in done.stderr
+
+
+class TestTheLastNet:
+    def test_a_terminal_that_cannot_write_greek(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+        done = phdstream("run", prepare(tmp_path))
+        assert done.returncode == 0, done.stderr
+        assert "Released ticks 1 to 3" in done.stdout
+
+    def test_an_error_nobody_foresaw_shows_no_value(self, tmp_path: Path) -> None:
+        config = prepare(tmp_path)
+        code = (
+            "import sys, phdstream.config as c, phdstream.cli as cli\n"
+            "def broken(path): raise KeyError('SECRET-41')\n"
+            f"c.load_config = broken; sys.argv = ['phdstream', 'run', {str(config)!r}]; cli.main()"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        assert "an error that should not happen (KeyError)" in done.stderr
+        assert "SECRET-41" not in done.stderr
+
+    def test_a_picture_where_none_can_be(self, tmp_path: Path) -> None:
+        pytest.importorskip("matplotlib")
+        done = phdstream("check", prepare(tmp_path), "--picture", tmp_path / "no" / "x.png")
+        assert done.returncode == 1
+        assert "cannot be written" in done.stderr
+
+    def test_no_room_to_spill(self, tmp_path: Path) -> None:
+        config = prepare(tmp_path, rows() * 700, input='memory = "1MB"')
+        limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (200000,) * 2)"
+        code = f"{limit}; import sys; from phdstream.cli import main; sys.argv = ['p', 'run', {str(config)!r}]; main()"
+        code = "from phdstream.sources import events; events.BATCH_ROWS = 1000\n" + code
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert "no room in the state folder" in done.stderr
+        assert "Traceback" not in done.stderr
 
 
 class TestWhatARunSays:

@@ -365,6 +365,10 @@ class TestResume:
         run(load_config(config))
         pq.write_table(table(per_day=120), tmp_path / "events.parquet")
         config.write_text(config.read_text().replace("2024-03-05", "2024-03-07"))
+        with pytest.raises(StateError, match="gone from it, altered or more"):
+            run(load_config(config))
+        (tmp_path / "events.parquet").rename(tmp_path / "more.parquet")
+        config.write_text(config.read_text().replace("events.parquet", "more.parquet"))
         report = run(load_config(config))
         assert (report.first_tick, report.last_tick) == (5, 6)
         assert any("of ticks that an earlier run released" in note for note in report.private_notes)

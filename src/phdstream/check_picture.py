@@ -43,7 +43,10 @@ def draw_points(domain: Domain, sample: dict[bool, list[Any]], path: Path) -> Pa
     axes.set(xlabel=domain.names[0], ylabel=domain.names[1], title="PRIVATE: true points, for the operator only")
     axes.legend(loc="upper right", markerscale=4)
     axes.set_aspect("auto")
-    replace_file(path, lambda file: figure.savefig(file, format="png", dpi=130))
+    try:
+        replace_file(path, lambda file: figure.savefig(file, format="png", dpi=130))
+    except OSError as error:
+        raise InputError(f"the picture {path} cannot be written: {error.strerror or type(error).__name__}.") from None
     return path
 
 

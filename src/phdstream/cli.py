@@ -6,8 +6,10 @@ can be read, but most of it cannot be used, and nothing was spent; 130 interrupt
 
 from __future__ import annotations
 
+import os
 import sys
 from datetime import datetime
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
@@ -210,7 +212,13 @@ def plan(
 
 
 def main() -> None:
-    """Run the command line; a known error becomes one clear message and exit status 1."""
+    """Run the command line; a known error becomes one clear message and exit status 1.
+
+    An error that nobody foresaw is named only: its message, and the lines where it came up, may hold private values.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # where ε cannot be written, better a mark than no word at all
     try:
         app(standalone_mode=True)
     except PhdstreamError as error:
@@ -221,3 +229,13 @@ def main() -> None:
             raise
         typer.echo("phdstream: interrupted. Run the same command again to go on where it stopped.", err=True)
         sys.exit(_INTERRUPTED)
+    except Exception as error:
+        if os.environ.get("PHDSTREAM_TRACEBACK"):
+            raise
+        typer.echo(
+            f"phdstream: an error that should not happen ({type(error).__name__}). What was released before stands, "
+            "and the same command goes on. Please report it; PHDSTREAM_TRACEBACK=1 shows where it came up (keep that "
+            "inside: it may hold private values).",
+            err=True,
+        )
+        sys.exit(1)

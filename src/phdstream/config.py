@@ -144,7 +144,10 @@ def _domain(section: dict[str, Any], columns: Columns, base: Path) -> Domain:
 def _folders(output: dict[str, Any], base: Path) -> tuple[Path, Path]:
     """Return the public and the private folder, neither of which may lie in the other."""
     releases, state = (base / a_path(output[key], f"[output] {key}") for key in ("releases", "state"))
-    public, private = releases.resolve(), state.resolve()
+    try:
+        public, private = releases.resolve(), state.resolve()
+    except (OSError, RuntimeError):  # a link that leads to itself
+        raise ConfigError("[output] releases and state must be paths of folders; one leads nowhere.") from None
     if public == private or public in private.parents:
         raise ConfigError("[output] state is private and must lie outside releases, which is for the public.")
     if private in public.parents:

@@ -55,11 +55,11 @@ def _table(path: Path) -> pa.Table:
     """Return a table of names, one column a level, as text."""
     try:
         table = pyarrow.parquet.read_table(path) if path.suffix == ".parquet" else pyarrow.csv.read_csv(path)
+        return table.cast(pa.schema([(name, pa.string()) for name in table.column_names]))
     except FileNotFoundError:
         raise InputError(f"there is no file {path}.") from None
     except (pa.ArrowException, OSError, ValueError):
-        raise InputError(f"{path} cannot be read as a table of places, one column a level.") from None
-    return table.cast(pa.schema([(name, pa.string()) for name in table.column_names]))
+        raise InputError(f"{path} cannot be read as a table of places, one column a level, in UTF-8.") from None
 
 
 def _file(fields: dict[str, Any], key: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ __all__ = ["Input", "a_path", "a_text", "read_input", "read_ticks"]
 
 _SIZES = {"MB": 1 << 20, "GB": 1 << 30}
 _MEMORY = "1GB"
-_STATEFUL = ("hz", "idna", "iso2022", "punycode", "raw", "unicode", "utf-7")
+_STATEFUL = ("utf-16", "utf-32", "hz", "idna", "iso2022", "punycode", "raw", "unicode", "utf-7")
 """Encodings in which what a line says depends on the lines before it: one damaged row would change the others."""
 
 
@@ -41,7 +42,8 @@ class Input:
         """Return what decides which event a row is: kept with the state, since it must not change on the way."""
         columns = self.columns
         named = {"coordinates": list(columns.coordinates), "time": columns.time}
-        return named | {"sign": columns.sign, "user": columns.user} | self.reading.to_dict()
+        text = {"encoding": self.reading.encoding} if columns.user or columns.names else {}
+        return named | {"sign": columns.sign, "user": columns.user} | self.reading.to_dict() | text
 
 
 def read_input(given: dict[str, Any], base: Path, unit: Unit, zone: bool) -> Input:
@@ -119,13 +121,25 @@ def _encoding(given: Any) -> str | None:
 def _time_format(given: Any, zone: bool) -> str | None:
     if given is None:
         return None
-    if not isinstance(given, str) or "%" not in given or "\0" in given:
-        raise ConfigError('[input] time_format is written as for strptime, such as "%m/%d/%Y %H:%M".')
+    if not isinstance(given, str) or "\0" in given or not _can_be_read(given):
+        raise ConfigError(
+            '[input] time_format is written as for strptime, such as "%m/%d/%Y %H:%M", with at least a year, a month '
+            "and a day, each once."
+        )
     if ("%z" in given) != zone:
         has = "has none: add %z" if zone else "has one (%z): leave it out"
         start = "has a time zone" if zone else "has no time zone"
         raise ConfigError(f"[ticks] start {start}, but [input] time_format {has}, or write start in the same way.")
     return given
+
+
+def _can_be_read(form: str) -> bool:
+    """Whether a time written in a form can be read again as the same day."""
+    moment = datetime(2024, 5, 31, 18, 30, tzinfo=UTC)
+    try:
+        return datetime.strptime(moment.strftime(form), form).date() == moment.date()
+    except (ValueError, re.error, UnicodeError):
+        return False
 
 
 def _memory(given: Any) -> int:

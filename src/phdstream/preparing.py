@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from phdstream.config import Config
@@ -17,7 +16,7 @@ from phdstream.errors import InputError, StateError
 from phdstream.sources.clock import Clock, RowClock
 from phdstream.sources.events import read_events
 from phdstream.sources.gathering import Gathered, Tally
-from phdstream.sources.inventory import Print, fingerprint, refuse_twice
+from phdstream.sources.inventory import Print, check_unchanged, fingerprint, refuse_twice
 from phdstream.sources.ledger import FileRecord, Ledger
 
 __all__ = ["Prepared", "prepare", "ticks_of"]
@@ -135,13 +134,7 @@ def _read(
         record = FileRecord(one)
         for events in read_events([one.path], config.input.columns, config.input.reading, notes):
             gathered.take(events, record)
-        _check_unchanged(one)
+        check_unchanged(one)
         records.append(record)
     progress(len(prints), len(prints))
     return records
-
-
-def _check_unchanged(one: Print) -> None:
-    found = Path(one.path).stat()
-    if (found.st_size, found.st_mtime_ns) != (one.size, one.changed):
-        raise InputError(f"{one.path} changed while it was read: let whoever writes it finish, and run again.")

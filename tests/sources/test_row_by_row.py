@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -100,3 +101,27 @@ def test_users_are_the_same_whatever_type_a_file_gives_them() -> None:
         assert events.users is not None
         assert events.users.to_pylist() == [b"7", b"8"]
         assert sum(events.bad.values()) == 1
+
+
+@pytest.mark.parametrize("odd", ['"5;5;2026-03-01;u', "\ufeff", '";"', 'a"b;"c;d;e'])
+def test_marks_at_the_beginning_of_rows_are_no_rows_business_but_their_own(tmp_path: Path, odd: str) -> None:
+    """Arrow takes a byte order mark away at the start of whatever it parses, and other rows decide where that is."""
+    path = tmp_path / "a.csv"
+    rows = [f"2026-03-01;{i / 100};5;\ufeffu{i}" if i % 2 else f"\ufeff2026-03-01;1;5;u{i}" for i in range(600)]
+    without = read(path, rows)
+    with_it = read(path, [*rows[:300], odd, *rows[300:]])
+    assert [event for event in with_it if event in without] == without
+    assert len(with_it) <= len(without) + 1
+
+
+def test_many_open_quotation_marks_take_no_time(tmp_path: Path) -> None:
+    lines = ['2026-03-01;1;5;"ab'] * 20_000
+    assert len(read(tmp_path / "a.csv", lines)) == 20_000
+
+
+def test_categories_in_parquet(tmp_path: Path) -> None:
+    table = pa.table({"x": [1.0, 2.0, 3.0] * 50, "who": pa.array(["a", "b", None] * 50).dictionary_encode()})
+    pq.write_table(table, tmp_path / "a.parquet")
+    (events,) = read_events([tmp_path / "a.parquet"], Columns(("x",), user="who"), Reading(drop_bad=True))
+    assert events.users is not None
+    assert events.users.to_pylist() == [b"a", b"b"] * 50

@@ -18,6 +18,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
 _NO_TIME = timedelta(0)
+_FIRST_YEAR, _LAST_YEAR = 1000, 9000
 _LONGEST = 10_000 * 366
 """Days: no length of time is longer, nor could a calendar hold it."""
 
@@ -71,6 +72,8 @@ class Clock:
     def between(cls, start: Any, end: Any, every: Any, grace: Any = "0s") -> Clock:
         """Return the clock from ``start`` to ``end`` (None for no end), a whole number of ticks apart."""
         first, length, wait = parse_moment(start, "[ticks] start"), parse_duration(every), parse_duration(grace, 0)
+        if not _FIRST_YEAR <= first.year <= _LAST_YEAR:
+            raise ConfigError(f"[ticks] start must be in the years {_FIRST_YEAR} to {_LAST_YEAR}.")
         if end is None:
             return cls(first, length, None, wait)
         last = parse_moment(end, "[ticks] end")
@@ -115,10 +118,13 @@ class Clock:
         return self._until(moment, _NO_TIME)
 
     def _until(self, moment: datetime, wait: timedelta) -> int:
-        if self.zone and moment.tzinfo is None:
-            moment = moment.astimezone()
-        elif not self.zone and moment.tzinfo is not None:
-            moment = moment.astimezone().replace(tzinfo=None)
+        try:
+            if self.zone and moment.tzinfo is None:
+                moment = moment.astimezone()
+            elif not self.zone and moment.tzinfo is not None:
+                moment = moment.astimezone().replace(tzinfo=None)
+        except (OverflowError, ValueError, OSError):
+            raise ConfigError("that time is beyond what this machine can convert between time zones.") from None
         ticks = max(0, (moment - self.start - wait) // self.every)
         return ticks if self.count is None else min(ticks, self.count)
 

@@ -21,8 +21,13 @@ from phdstream.sources.reading import Rows
 __all__ = ["read_parquet", "read_vector"]
 
 _READ_AT_ONCE = 1 << 20
-_LOCKED_IN = {"CPL_VSIL_CURL_ALLOWED_EXTENSIONS": "none", "OGR_SQLITE_LOAD_EXTENSIONS": "NO"}
-"""GDAL fetches nothing and loads nothing, should a file ask for it."""
+_LOCKED_IN = {
+    "CPL_VSIL_CURL_ALLOWED_EXTENSIONS": "none",
+    "OGR_SQLITE_LOAD_EXTENSIONS": "NO",
+    "OGR_GPKG_STREAM_BASE_IMPL": "YES",
+}
+"""GDAL fetches nothing and loads nothing, should a file ask for it; and it reads rows one by one, since its quicker way
+gives some of them twice if a GeoPackage's own count of rows is wrong."""
 
 
 def read_parquet(path: Path, columns: Columns, rows: int) -> Iterator[Rows]:

@@ -35,10 +35,11 @@ class Columns:
         wanted = (self.time, *self.coordinates, self.sign, self.user)
         return list(dict.fromkeys(name for name in wanted if name is not None))
 
-    def find(self, source: str, there: Sequence[str], geometry: bool) -> Found:
+    def find(self, source: str, there: Sequence[str], geometry: bool, show: bool = True) -> Found:
         """Return where to read, given the columns that are there, and whether there is a geometry besides.
 
-        Two coordinates without a column of their name are the x and the y of the geometry.
+        Two coordinates without a column of their name are the x and the y of the geometry. Where the names of columns
+        are themselves data, errors do not ``show`` them.
 
         >>> Columns(("lon", "lat"), time="when").find("a.gpkg", ["when", "fare"], geometry=True)
         Found(columns=['when'], xy=('lon', 'lat'))
@@ -47,21 +48,23 @@ class Columns:
         xy = (absent[0], absent[1]) if geometry and len(absent) == 2 else None
         columns = [name for name in self.needed if xy is None or name not in xy]
         for name in columns:
-            self._check(source, name, there, geometry)
+            self._check(source, name, there, geometry, show)
         return Found(columns, xy)
 
-    def _check(self, source: str, name: str, there: Sequence[str], geometry: bool) -> None:
+    def _check(self, source: str, name: str, there: Sequence[str], geometry: bool, show: bool) -> None:
         if name not in there:
             note = " (Its points stand for two coordinates, x and y: not for more, nor for one.)" if geometry else ""
-            raise InputError(f"{source} has no column '{name}'{self._hint(name, there)}{note}")
+            raise InputError(f"{source} has no column '{name}'{self._hint(name, there, show)}{note}")
         if list(there).count(name) > 1:
             raise InputError(f"{source} has more than one column '{name}': give each its own name.")
 
-    def _hint(self, name: str, there: Sequence[str]) -> str:
+    def _hint(self, name: str, there: Sequence[str], show: bool) -> str:
         """Return what may be meant. A file without a header has a private record there, which is never shown."""
         close = get_close_matches(name, list(there), n=1)
         if close:
             return f": did you mean '{close[0]}'?"
+        if not show:
+            return " in its first rows."
         if any(column in there for column in self.needed):
-            return ": there are " + ", ".join(sorted(set(there))) + "."
+            return ": there are " + ", ".join(sorted(set(there))) + ". (Do not publish this message.)"
         return ", nor any other that was asked for. Does its first line hold the names of the columns?"

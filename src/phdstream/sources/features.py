@@ -69,7 +69,7 @@ def _batches(
         there = [row for row in some if row is not None]
         if first and there:
             names = sorted({name for row in there for name in row if name != KIND})
-            columns.find(str(path), names, geometry)
+            columns.find(str(path), names, geometry, show=False)
         first = False
         broken = [place for place, row in enumerate(some) if row is None]
         complaint = "a line is not a whole JSON object" if broken else ""

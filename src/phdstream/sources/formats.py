@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -66,9 +67,16 @@ def _sound_text(column: pa.Array) -> pa.Array:
 
 def _in_pieces(some: Rows, rows: int) -> Iterator[Rows]:
     """Yield no more rows at a time than wanted; what was broken is told with the first of them."""
+    some = replace(some, batch=_without_dictionaries(some.batch))
     yield Rows(some.batch.slice(0, rows), some.broken, some.first_broken, some.complaint)
     for start in range(rows, some.batch.num_rows, rows):
         yield Rows(some.batch.slice(start, rows))
+
+
+def _without_dictionaries(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return categories as what they stand for: batches are handed on one by one, without their dictionaries."""
+    columns = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names).replace_schema_metadata(batch.schema.metadata)
 
 
 @contextmanager

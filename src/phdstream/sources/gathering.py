@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import IO, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import pyarrow as pa
 
 from phdstream.arrays import Bools, Ints
 from phdstream.domains import Domain
+from phdstream.errors import StateError
 from phdstream.intake import EncodedEvents
 from phdstream.privacy.user_ids import UserIds
 from phdstream.sources.clock import Clock, RowClock
@@ -96,7 +98,7 @@ class Gathered:
         self._note_places(events.points, inside)
         if not inside.all():
             events, codes, ticks = events.only(inside), codes[inside], ticks[inside]
-        record.add(ticks, codes, events.sign)
+        record.add(ticks, _told_apart_by(events, codes))
         wanted = self._sort_out(ticks)
         each, counts = np.unique(ticks[wanted], return_counts=True)
         for tick, count in zip(each.tolist(), counts.tolist(), strict=True):
@@ -148,10 +150,17 @@ class Gathered:
 
     def _spill(self) -> None:
         self._file = self._file or self._open()
-        for key, batches in self._held.items():
-            content = pa.concat_batches(batches).serialize()
-            self._spilled.setdefault(key, []).append((self._file.seek(0, 2), content.size))
-            self._file.write(content)
+        try:
+            for key, batches in self._held.items():
+                content = pa.concat_batches(batches).serialize()
+                self._spilled.setdefault(key, []).append((self._file.seek(0, 2), content.size))
+                self._file.write(content)
+            self._file.flush()
+        except OSError as error:
+            raise StateError(
+                f"there is no room in the state folder for events that do not fit into memory ({error.strerror}). "
+                "Nothing was spent. Make room, or raise [input] memory."
+            ) from None
         self._held, self._bytes = {}, 0
 
     def tick(self, number: int, keep: bool = False) -> tuple[EncodedEvents, EncodedEvents]:
@@ -178,6 +187,17 @@ class Gathered:
         self._held, self._spilled = {}, {}
         if self._file is not None:
             self._file.close()
+
+
+def _told_apart_by(events: Events, codes: Ints) -> list[Any]:
+    """Return columns of 64 bits that tell an event from another: its place, time, sign and user."""
+    points = [codes] if events.points.dtype == object else [*np.asarray(events.points, np.float64).T]
+    parts = [*points, events.sign.astype(np.int64)] + ([] if events.time is None else [events.time])
+    if events.users is not None and len(events.users):
+        each = events.users.dictionary_encode()
+        hashes = [int.from_bytes(blake2b(user, digest_size=8).digest()) for user in each.dictionary.to_pylist()]
+        parts.append(np.array(hashes, np.uint64)[each.indices.to_numpy()])
+    return parts
 
 
 def _joined(batches: list[pa.RecordBatch]) -> EncodedEvents:

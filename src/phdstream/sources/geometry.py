@@ -144,12 +144,32 @@ def _of_coordinates(column: pa.Array, x: pa.Array, y: pa.Array) -> tuple[NDArray
 
 
 def _of_wkb(wkb: NDArray[Any]) -> tuple[NDArray[np.float64], pa.Array]:
-    shapes = shapely.from_wkb(wkb, on_invalid="ignore")
+    points = np.array([is_point(value) for value in wkb], dtype=bool)
+    readable = wkb.copy()
+    readable[~points] = None  # what is no point is not even read
+    shapes = shapely.from_wkb(readable, on_invalid="ignore")
     types = shapely.get_type_id(shapes)
     empty = shapely.is_empty(shapes)
-    kinds = np.where(empty, "", _NAMES[types + 1])
+    kinds = np.where(points, np.where(empty, "", _NAMES[types + 1]), [_other(value) for value in wkb])
     shapes[empty] = None  # which have no x
     return np.column_stack([shapely.get_x(shapes), shapely.get_y(shapes)]), _kinds(kinds)
+
+
+def is_point(wkb: Any) -> bool:
+    """Whether well-known binary says of itself that it is a point, of whatever dimension.
+
+    >>> is_point(shapely.to_wkb(shapely.Point(1, 2))), is_point(shapely.to_wkb(shapely.MultiPoint([(1, 2)])))
+    (True, False)
+    """
+    if not isinstance(wkb, bytes) or len(wkb) < 5 or wkb[0] > 1:
+        return False
+    kind = int.from_bytes(wkb[1:5], "little" if wkb[0] else "big")
+    return kind % 0x10000000 % 1000 == 1
+
+
+def _other(wkb: Any) -> str:
+    """Return that well-known binary is another kind of geometry; nothing if it is missing or empty."""
+    return "other" if isinstance(wkb, bytes) and len(wkb) > 9 else ""
 
 
 def _kinds(kinds: NDArray[Any]) -> pa.Array:

@@ -1,23 +1,24 @@
 """What was counted of which file: so that nothing is counted twice because a file came back changed. Private.
 
 For every file the ledger keeps, tick by tick, how many events were counted and a sum of their hashes, which does not
-depend on their order. If a file of the same name comes again, each tick that was released must find at least as many
-events as were counted, and the same ones if it finds as many. Otherwise events were taken away or altered, perhaps to
-another time, where they would count once more; such a file is refused.
+depend on their order. If a file of the same name comes again, each tick that was released must find the same events,
+unless the file has only grown at its end. Otherwise events may have been taken away or altered, perhaps to another
+time, where they would count once more; such a file is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phdstream.arrays import Ints
 from phdstream.errors import InputError, StateError
-from phdstream.sources.inventory import Print
+from phdstream.sources.inventory import Print, grown_from
 from phdstream.state import Arrays
 
 __all__ = ["FileRecord", "Ledger"]
@@ -33,13 +34,13 @@ class FileRecord:
     print: Print
     ticks: dict[int, tuple[int, int]] = field(default_factory=dict)
 
-    def add(self, ticks: Ints, codes: Ints, signs: Ints) -> None:
-        """Note some events of the file."""
+    def add(self, ticks: Ints, parts: Sequence[NDArray[Any]]) -> None:
+        """Note some events of the file; ``parts`` are columns of 64 bits each that tell an event from another."""
         if not ticks.size:
             return
         order = np.argsort(ticks, kind="stable")
         starts = np.flatnonzero(np.r_[True, np.diff(ticks[order]) != 0])
-        sums = np.add.reduceat(_hash(codes, signs)[order], starts)
+        sums = np.add.reduceat(_hash(parts)[order], starts)
         counts = np.diff(np.r_[starts, ticks.size])
         for tick, count, total in zip(ticks[order][starts].tolist(), counts.tolist(), sums.tolist(), strict=True):
             before = self.ticks.get(tick, (0, 0))
@@ -51,13 +52,15 @@ class FileRecord:
         return max(self.ticks, default=0)
 
 
-def _hash(codes: Ints, signs: Ints) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """Return a 64-bit hash of each event (splitmix64, Steele et al. 2014)."""
-    with np.errstate(over="ignore"):
-        x = (codes.astype(np.uint64) << np.uint64(1)) + (np.asarray(signs) > 0) + np.uint64(0x9E3779B97F4A7C15)
+def _hash(parts: Sequence[NDArray[Any]]) -> NDArray[np.uint64]:
+    """Return a 64-bit hash of each event (splitmix64, Steele et al. 2014, over its parts in turn)."""
+    x: NDArray[np.uint64] = np.zeros(len(parts[0]), np.uint64)
+    for part in parts:
+        x = x + np.ascontiguousarray(part).view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+        x = x ^ (x >> np.uint64(31))
+    return x
 
 
 class Ledger:
@@ -87,7 +90,8 @@ class Ledger:
             counted = {} if before is None else {t: was for t, was in before.ticks.items() if t <= tick}
             for number, was in counted.items():
                 now = record.ticks.get(number, (0, 0))
-                if now[0] < was[0] or (now[0] == was[0] and now != was):
+                more = before is not None and now[0] > was[0] and grown_from(record.print, before.print)
+                if now != was and not more:
                     raise _altered(record.print.path)
             later = {t: now for t, now in record.ticks.items() if t > tick}
             merged.append(FileRecord(record.print, counted | later))
@@ -125,9 +129,10 @@ class Ledger:
 
 def _altered(path: Path) -> StateError:
     return StateError(
-        f"{path} has changed: events of released ticks are gone from it or altered. If they now have the time of a "
-        "later tick, they would count twice. Put the file back as it was, with new events in a file of their own. (If "
-        "rows were only corrected, save the file under a new name: released ticks stand as they are.)"
+        f"{path} has changed, and not only at its end: events of released ticks are gone from it, altered or more. "
+        "Those that now have the time of a later tick would count twice. Put the file back as it was, with new events "
+        "at its end or in a file of their own. (If no event has another time than before, save it under a new name: "
+        "released ticks stand as they are.)"
     )
 
 
@@ -137,11 +142,12 @@ def _refuse_copies(known: list[FileRecord], found: list[FileRecord]) -> None:
     A file of another format, or compressed, that holds the very same events is a copy too; with few events it may be
     chance.
     """
-    seen: dict[Any, Path] = {key: record.print.path for record in known for key in _identities(record)}
+    there = [record for record in known if record.print.path.exists()]  # one that is gone was moved, not copied
+    seen: dict[Any, Path] = {key: record.print.path for record in there for key in _identities(record)}
     for record in found:
         for key in _identities(record):
             before = seen.setdefault(key, record.print.path)
-            if before != record.print.path and before.exists():
+            if before != record.print.path:
                 raise InputError(
                     f"{record.print.path} holds the same as {before}, and its events would count twice: name one of "
                     "them."

@@ -58,7 +58,8 @@ class Reading:
     def to_dict(self) -> dict[str, Any]:
         """Return what decides which event a row is, to be kept with the state: it must not change on the way.
 
-        The delimiter and the encoding only say how the same text is stored, and ``drop_bad`` whether to stop.
+        The delimiter only says how the same text is stored, and ``drop_bad`` whether to stop. The encoding matters
+        where text does: `Input` keeps it where there are users or names of places.
         """
         return {"zone": self.zone, "crs": self.crs, "decimal": self.decimal, "time_format": self.time_format}
 

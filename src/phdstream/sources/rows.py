@@ -20,7 +20,7 @@ from phdstream.privacy.user_ids import LONGEST_ID
 from phdstream.sources.columns import Columns
 from phdstream.sources.geometry import COLUMNS, KIND
 from phdstream.sources.moments import read_moments
-from phdstream.sources.reading import CRS, IMPLIED_DEGREES, Reading, Rows
+from phdstream.sources.reading import CRS, IMPLIED_DEGREES, Reading, Rows, text_column
 
 __all__ = ["RowReader"]
 
@@ -82,7 +82,7 @@ class RowReader:
 
     def _places(self, batch: pa.RecordBatch, good: Bools) -> NDArray[Any]:
         """Return the names of places, one row each; names in several columns are joined to a path."""
-        parts = [pc.cast(_plain(batch.column(name)), pa.string()) for name in self.columns.coordinates]
+        parts = [self._names(batch, name) for name in self.columns.coordinates]
         nowhere = reduce(pc.and_, [part.is_null() for part in parts])
         parts[0] = pc.if_else(nowhere, "", parts[0])  # Arrow 26 leaves out, in skipping, a row in which all are null
         paths = pc.binary_join_element_wise(*parts, "/", null_handling="skip")
@@ -90,6 +90,15 @@ class RowReader:
         known = pc.less_equal(pc.binary_length(paths), LONGEST_ID)  # a longer one names no place
         names: NDArray[Any] = pc.if_else(known, paths, "").to_numpy(zero_copy_only=False)
         return names.reshape(-1, 1)
+
+    def _names(self, batch: pa.RecordBatch, name: str) -> pa.Array:
+        column = _plain(batch.column(name))
+        if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
+            return text_column(column)
+        try:
+            return pc.cast(column, pa.string())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise InputError(f"{self.source}: column '{name}' holds {column.type}, not names of places.") from None
 
     def _numbers(self, batch: pa.RecordBatch, name: str, good: Bools) -> Floats:
         """Return a column as floats; what is missing or not a number is a bad row."""

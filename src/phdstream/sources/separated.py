@@ -1,8 +1,9 @@
 """CSV and its kin, line by line: every line is one row, whatever the other lines hold.
 
 CSV as such lets a quoted value run over several lines, so that one stray quotation mark would swallow the rows after
-it. Here a line is a row: a quotation mark that is not closed ends with its line. Arrow parses many lines at once; if it
-finds fewer rows than there are lines, some value ran on, and the lines are parsed in halves, down to single ones.
+it. Here a line is a row: a quotation mark that is not closed ends with its line. A line with an odd number of them is
+closed beforehand. Arrow parses many lines at once; if it still finds fewer rows than there are lines, some value ran
+on, and the lines are parsed in halves, down to single ones.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _BLOCK = 1 << 23
 _LONGEST = 1 << 20
 """No line is as long as this many bytes: one that is, is no row."""
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _UNDECODABLE = b"\xff"
 """Takes the place of what an encoding cannot decode: never valid in UTF-8, so the row is known as bad later."""
 
@@ -34,7 +35,7 @@ _UNDECODABLE = b"\xff"
 def read_separated(path: Path, columns: Columns, reading: Reading, delimiter: str, notes: list[str]) -> Iterator[Rows]:
     """Yield a file's rows with the columns needed, as text; ``delimiter`` is what the file's ending stands for."""
     with pa.input_stream(path) as file:
-        blocks = _blocks(_decoded(path, file, reading, notes))
+        blocks = _blocks(_decoded(path, file, reading))
         first = next((lines for lines in blocks if lines), None)
         if first is None:
             raise InputError(
@@ -48,14 +49,17 @@ def read_separated(path: Path, columns: Columns, reading: Reading, delimiter: st
             yield parser.rows(lines)
 
 
-def _decoded(path: Path, file: IO[bytes], reading: Reading, notes: list[str]) -> Iterator[bytes]:
+def _decoded(path: Path, file: IO[bytes], reading: Reading) -> Iterator[bytes]:
     """Yield the content as UTF-8, a piece at a time."""
     piece = file.read(_BLOCK)
-    encoding = reading.encoding or next((name for mark, name in _MARKS.items() if piece.startswith(mark)), "utf-8")
-    if encoding != "utf-8" and reading.encoding is None:
-        notes.append(f"{path} is read as {encoding}, as its first bytes say.")
-    piece = piece.removeprefix(codecs.BOM_UTF8) if codecs.lookup(encoding).name == "utf-8" else piece
-    decoder = None if codecs.lookup(encoding).name == "utf-8" else codecs.getincrementaldecoder(encoding)("replace")
+    if piece.startswith(_WIDE):
+        raise InputError(
+            f"{path} is in UTF-16, in which one byte too many in one row would spoil all rows after it: save it as "
+            "UTF-8."
+        )
+    encoding = codecs.lookup(reading.encoding or "utf-8").name
+    piece = piece.removeprefix(codecs.BOM_UTF8) if encoding == "utf-8" else piece
+    decoder = None if encoding == "utf-8" else codecs.getincrementaldecoder(encoding)("replace")
     while piece:
         yield piece if decoder is None else _as_utf8(decoder.decode(piece))
         piece = file.read(_BLOCK)
@@ -64,7 +68,7 @@ def _decoded(path: Path, file: IO[bytes], reading: Reading, notes: list[str]) ->
 
 
 def _as_utf8(text: str) -> bytes:
-    return text.removeprefix("\ufeff").encode("utf-8", "surrogatepass").replace("\ufffd".encode(), _UNDECODABLE)
+    return text.encode("utf-8", "surrogatepass").replace("\ufffd".encode(), _UNDECODABLE)
 
 
 def _blocks(pieces: Iterator[bytes]) -> Iterator[list[bytes]]:
@@ -110,6 +114,8 @@ class _Parser:
     def __init__(self, names: list[str], needed: list[str], delimiter: str) -> None:
         self._names, self._delimiter = names, delimiter
         self._no_row = delimiter.encode() * len(names)  # a column too many
+        self._lead = delimiter.encode().join([b"x"] * len(names)) + b"\n"
+        """A row before all others, and then left out: of the first one Arrow would take away a byte order mark."""
         self._schema = pa.schema([(name, pa.binary()) for name in needed])
         self._convert = pyarrow.csv.ConvertOptions(
             include_columns=needed, column_types=self._schema, strings_can_be_null=False, check_utf8=False
@@ -117,12 +123,26 @@ class _Parser:
 
     def rows(self, lines: list[bytes]) -> Rows:
         """Return the rows of some lines."""
-        tables, ragged = self._parse([line if len(line) <= _LONGEST else self._no_row for line in lines], 0)
+        lines = [line if len(line) <= _LONGEST else self._no_row for line in lines]
+        open_ended = [place for place, line in enumerate(lines) if line.count(b'"') % 2]
+        if open_ended:
+            closed = dict.fromkeys(open_ended)
+            lines = [self._closed(line) if place in closed else line for place, line in enumerate(lines)]
+        tables, ragged = self._parse(lines, 0)
         batches = pa.concat_tables([self._schema.empty_table(), *tables]).combine_chunks().to_batches()
         batch = batches[0] if batches else pa.RecordBatch.from_pylist([], schema=self._schema)
         batch = pa.RecordBatch.from_arrays([text_column(column) for column in batch.columns], names=batch.schema.names)
         complaint = "a row does not have as many columns as the first line" if ragged else ""
         return Rows(batch, len(ragged), min(ragged, default=0), complaint)
+
+    def _closed(self, line: bytes) -> bytes:
+        """Return a line with an odd number of quotation marks as one that says the same, and ends where it ends."""
+        try:
+            (fields,) = csv.reader([line.decode("latin-1")], delimiter=self._delimiter)
+        except (ValueError, csv.Error):
+            return self._no_row
+        quoted = ('"' + field.replace('"', '""') + '"' for field in fields)
+        return self._delimiter.join(quoted).encode("latin-1")
 
     def _parse(self, lines: list[bytes], first: int) -> tuple[list[pa.Table], list[int]]:
         """Return the rows of some lines, and the places of the lines that are none."""
@@ -141,9 +161,10 @@ class _Parser:
         ragged: list[int] = []
 
         def skip(row: Any) -> str:
-            ragged.append(row.number - 1)
+            ragged.append(row.number - 2)
             return "skip"
 
+        block = self._lead + block
         try:
             table = pyarrow.csv.read_csv(
                 pa.py_buffer(block),
@@ -155,4 +176,4 @@ class _Parser:
             )
         except pa.ArrowInvalid:
             return None, []
-        return table, ragged
+        return table.slice(1), ragged

@@ -76,11 +76,11 @@ def format_of(path: Path) -> Format:
 def ordinary_file(path: Path) -> Format:
     """Return the format of a file that is there, is a file, and begins as that format does."""
     form = format_of(path)
-    if not path.exists():
-        raise InputError(f"there is no file {path}.")
-    if not path.is_file():
-        raise InputError(f"{path} is not a file.")
     try:
+        if not path.exists():
+            raise InputError(f"there is no file {path}.")
+        if not path.is_file():
+            raise InputError(f"{path} is not a file.")
         with path.open("rb") as file:
             head = file.read(_HEAD)
             file.seek(max(0, path.stat().st_size - 4))
