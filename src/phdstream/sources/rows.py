@@ -5,7 +5,7 @@ Every row is judged for itself: nothing here looks at one row to decide about an
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -71,7 +71,7 @@ class RowReader:
             )
         if wanted is None or not stated:
             return points
-        projection = Projection(_DEGREES if stated in (IMPLIED_DEGREES, "OGC:CRS84") else stated, wanted)
+        projection = _projection(_DEGREES if stated in (IMPLIED_DEGREES, "OGC:CRS84") else stated, wanted)
         if projection.identity:
             return points
         if points.shape[1] != 2:
@@ -201,6 +201,12 @@ class RowReader:
                 'bad_rows = "drop" to leave such rows out. (Do not publish this message.)'
             )
         self.bad[complaint] = self.bad.get(complaint, 0) + rows
+
+
+@lru_cache(maxsize=8)
+def _projection(stated: str, wanted: str) -> Projection:
+    """Return the way from one system to the other; to find it may take longer than to read a batch."""
+    return Projection(stated, wanted)
 
 
 def _bools(column: pa.Array) -> Bools:
