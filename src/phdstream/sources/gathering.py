@@ -31,6 +31,8 @@ _Key = tuple[int, int]
 """A tick, and +1 for inserts or -1 for deletes."""
 _TRIED = 1000
 """How many points outside are tried with their coordinates swapped, of each batch: enough to tell."""
+_OVERHEAD = 1000
+"""About how many bytes a batch takes besides what it holds: rows in no order make many small ones."""
 _SHOWN = 20_000
 """How many points are kept, inside and outside each, to draw a picture of."""
 
@@ -99,13 +101,14 @@ class Gathered:
         if not inside.all():
             events, codes, ticks = events.only(inside), codes[inside], ticks[inside]
         record.add(ticks, _told_apart_by(events, codes))
-        wanted = self._sort_out(ticks)
-        each, counts = np.unique(ticks[wanted], return_counts=True)
-        for tick, count in zip(each.tolist(), counts.tolist(), strict=True):
-            self.per_tick[tick] += count
-            here = wanted if count == ticks.size else wanted & (ticks == tick)
-            for sign in (1, -1):
-                self._add((tick, sign), events, codes, here & (events.sign == sign))
+        wanted = np.flatnonzero(self._sort_out(ticks))
+        kind = 2 * ticks[wanted] + (events.sign[wanted] < 0)
+        order = np.argsort(kind, kind="stable")
+        ends = np.flatnonzero(np.diff(kind[order])) + 1
+        for rows in np.split(wanted[order], ends) if wanted.size else []:
+            tick = int(ticks[rows[0]])
+            self.per_tick[tick] += rows.size
+            self._add((tick, int(events.sign[rows[0]])), events, codes, rows)
         if self._bytes > self._memory:
             self._spill()
 
@@ -136,17 +139,15 @@ class Gathered:
                     some = points[inside == which]
                     self.sample[which].append(some[:: max(1, len(some) // 2000)])
 
-    def _add(self, key: _Key, events: Events, codes: Ints, rows: Bools) -> None:
-        if not rows.any():
-            return
+    def _add(self, key: _Key, events: Events, codes: Ints, rows: Ints) -> None:
         columns: dict[str, pa.Array] = {"code": pa.array(codes[rows])}
         if events.users is not None:
             time = np.zeros(codes.size, np.int64) if events.time is None else events.time
-            columns |= {"time": pa.array(time[rows]), "user": events.users.filter(pa.array(rows))}
+            columns |= {"time": pa.array(time[rows]), "user": events.users.take(pa.array(rows))}
         batch = pa.RecordBatch.from_pydict(columns)
         self._schema = batch.schema
         self._held.setdefault(key, []).append(batch)
-        self._bytes += batch.nbytes
+        self._bytes += batch.nbytes + _OVERHEAD
 
     def _spill(self) -> None:
         self._file = self._file or self._open()
