@@ -139,6 +139,7 @@ def _take_all(
     stream.notes["said"] = said(config)
     prepared.keep(stream)
     stream.begin()
+    folder.bind()
     _publish(stream, folder)  # once more, should an earlier run have stopped between commit and publication
     for number in range(prepared.first, prepared.last + 1):
         stream.update(*prepared.gathered.tick(number))

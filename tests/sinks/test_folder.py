@@ -106,6 +106,15 @@ class TestWhoseItIs:
             ReleaseFolder(tmp_path, ID, {}).open()
         ReleaseFolder(tmp_path, ID, {}).open().close()
 
+    def test_a_claim_of_a_stream_that_has_begun_binds(self, tmp_path: Path) -> None:
+        """It may have stopped between the commit and the publication of its first tick."""
+        with ReleaseFolder(tmp_path, ID, {}, "csv").open() as folder:
+            folder.bind()
+        with pytest.raises(StateError, match="belongs to another stream"):
+            ReleaseFolder(tmp_path, OTHER, {}, "csv").open()
+        publish(tmp_path, releases())  # the first one still may
+        assert json.loads((tmp_path / "stream.json").read_text())["begun"] is True
+
     def test_a_claim_without_releases_does_not_bind(self, tmp_path: Path) -> None:
         ReleaseFolder(tmp_path, OTHER, {}, "csv").open().close()
         publish(tmp_path, releases())

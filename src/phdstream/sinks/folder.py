@@ -34,7 +34,7 @@ class ReleaseFolder:
     ) -> None:
         self.folder, self.first_tick = folder, first_tick
         self._stream, self._extra, self._format = stream_id, extra, format
-        self._last = 0
+        self._last, self._bound = 0, False
         self._contents: Contents | None = None
 
     def open(self, stream_tick: int = 0, new_folder: bool = False) -> ReleaseFolder:
@@ -49,13 +49,22 @@ class ReleaseFolder:
             self._last = self._find_last()
             ours = self._check_claim()
             self._check_ticks(stream_tick, ours, new_folder)
-            about = {"stream": self._stream, "format": self._format, "first_tick": self.first_tick}
-            self._held.claim(_CLAIM, {"product": "phdstream"} | about)
+            self._held.claim(_CLAIM, self._claim())
             self._held.prepare()
         except BaseException:
             self.close()
             raise
         return self
+
+    def bind(self) -> None:
+        """Make the claim final, once the stream has begun: from now on no other stream can have the folder."""
+        if not self._bound:
+            self._bound = True
+            self._held.claim(_CLAIM, self._claim())
+
+    def _claim(self) -> dict[str, Any]:
+        about = {"stream": self._stream, "format": self._format, "first_tick": self.first_tick}
+        return {"product": "phdstream"} | about | ({"begun": True} if self._bound else {})
 
     def _find_last(self) -> int:
         """Return the last tick that was published here: files are enough to tell, whatever the manifest says."""
@@ -68,7 +77,7 @@ class ReleaseFolder:
     def _check_claim(self) -> bool:
         """Refuse a folder of another stream; tell whether it was claimed for ours.
 
-        A claim for a stream that never released here does not bind: its run failed before its first tick.
+        A claim for a stream that never began does not bind: its run failed before its first tick.
         """
         claim, manifest = self._held.json(_CLAIM), self._held.json(_MANIFEST)
         if claim is None and self._last:
@@ -77,12 +86,15 @@ class ReleaseFolder:
                 "that file back, or choose a new folder."
             )
         ours = claim is not None and all(said.get("stream") == self._stream for said in (claim, manifest or claim))
-        if self._last and not ours:
+        begun = claim is not None and claim.get("begun") is True
+        if (self._last or begun) and not ours:
+            what = f"has releases up to tick {self._last} of" if self._last else "belongs to"
             raise StateError(
-                f"{self.folder} has releases up to tick {self._last} of another stream than the one in the state. Was "
+                f"{self.folder} {what} another stream than the one in the state. Was "
                 "the state lost? Restore it. Otherwise choose a new folder for this stream (its ε comes on top)."
             )
         if claim is not None and ours:
+            self._bound = begun
             self._take_over(claim)
         return ours
 
