@@ -93,19 +93,20 @@ def check(
     from phdstream.checking import check as check_input
     from phdstream.checking import private_picture
     from phdstream.config import load_config
-    from phdstream.progress import ticks_bar
+    from phdstream.progress import one_bar
 
     checked = load_config(config)
-    drawn = None if no_picture or (picture is None and not find_spec("matplotlib")) else picture
-    if drawn is None and not no_picture and find_spec("matplotlib"):
-        drawn = private_picture(config)
-    with ticks_bar("reading files", "") as (reading, _):
-        report = check_input(checked, until=until, picture=drawn, progress=reading)
+    if picture is None and find_spec("matplotlib"):
+        picture = private_picture(config)
+    with one_bar("reading files") as reading:
+        report = check_input(checked, until=until, picture=None if no_picture else picture, progress=reading)
     typer.echo("PRIVATE: exact numbers, for the operator only. Do not publish.")
     for line in report.lines:
         typer.echo(line)
     if report.picture:
         typer.echo(f"picture: {report.picture.resolve()}")
+    elif picture is None and not no_picture:
+        typer.echo("picture: none, since it needs matplotlib: pip install 'phdstream[plot]'")
     typer.echo(report.verdict[0].upper() + report.verdict[1:])
     if not report.ready:
         raise typer.Exit(UNUSABLE)
