@@ -9,7 +9,7 @@ import numpy as np
 import phdstream as phd
 from benchmarks.measure import Figure, best
 from phdstream.privacy.laplace import discrete_laplace
-from phdstream.tree import CodeCounts
+from phdstream.streams.code_counts import CodeCounts
 
 SQUARE = phd.Box([(0, 1), (0, 1)])
 

@@ -75,7 +75,7 @@ def answers(release: Any, queries: int = 16_000) -> list[Figure]:
 
 def state(stream: Any, method: Method) -> list[Figure]:
     """Save and load, against writing and reading as many bytes."""
-    from phdstream.state import replace_file
+    from phdstream.streams.state import replace_file
 
     with tempfile.TemporaryDirectory() as folder:
         path, plain = Path(folder) / "state.npz", Path(folder) / "plain"

@@ -39,8 +39,8 @@ peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 print(json.dumps([time.perf_counter() - start, peak]))
 """
 _RUN = """
-from phdstream.config import load_config
-from phdstream.running import run
+from phdstream.app.config import load_config
+from phdstream.app.run import run
 run(load_config(sys.argv[1]))
 """
 _POLARS = """

@@ -13,7 +13,7 @@ import shapely
 
 from fuzz.damage import damaged
 from fuzz.values import mutated
-from phdstream.config import load_config
+from phdstream.app.config import load_config
 
 __all__ = ["prepare", "run"]
 

@@ -17,9 +17,9 @@ import numpy as np
 
 from fuzz.damage import damaged, damaged_within
 from fuzz.samples import csv_lines, json_lines, rows, write_events
-from phdstream.sources import apart, events
-from phdstream.sources.columns import Columns
-from phdstream.sources.reading import Reading
+from phdstream.io.sources import apart, events
+from phdstream.io.sources.columns import Columns
+from phdstream.io.sources.reading import Reading
 
 __all__ = ["prepare", "ready", "run"]
 

@@ -18,9 +18,9 @@ import numpy as np
 import phdstream as phd
 from fuzz.damage import damaged
 from fuzz.samples import write_layers
-from phdstream.sources.columns import Columns
-from phdstream.sources.events import read_events
-from phdstream.sources.reading import Reading
+from phdstream.io.sources.columns import Columns
+from phdstream.io.sources.events import read_events
+from phdstream.io.sources.reading import Reading
 
 __all__ = ["prepare", "run"]
 

@@ -11,7 +11,7 @@ import numpy as np
 import phdstream as phd
 from fuzz.damage import damaged
 from phdstream.errors import StateError
-from phdstream.sinks.folder import ReleaseFolder
+from phdstream.io.sinks.folder import ReleaseFolder
 
 __all__ = ["prepare", "run"]
 
@@ -75,7 +75,7 @@ def _seen(folder: Path) -> Any:
         assert release is not None
         extra = stream.read_extra("inputs")
         if extra is None:
-            raise StateError("gone, which `phdstream.preparing` refuses")
+            raise StateError("gone, which `phdstream.app.prepare` refuses")
         inside = (extra[0], extra[1]["b"].tolist())
         with _folder(folder, stream).open(stream.tick) as releases:
             releases.publish(release)

@@ -18,12 +18,12 @@ from fuzz.damage import damaged
 from fuzz.harness import Summary, all_cases, run_all
 
 import phdstream as phd
-from phdstream.config import load_config
+from phdstream.app.config import load_config
 from phdstream.errors import BudgetError, ConfigError, InputError
+from phdstream.io.sources.columns import Columns
+from phdstream.io.sources.events import Events, read_events
+from phdstream.io.sources.reading import Reading
 from phdstream.privacy.calibration import calibrate_split
-from phdstream.sources.columns import Columns
-from phdstream.sources.events import Events, read_events
-from phdstream.sources.reading import Reading
 
 ENOUGH = {"configs": 300, "constructors": 400, "updates": 150, "counts": 150, "files": 60, "layers": 60, "states": 60}
 """Cases of each kind: some seconds' worth. `make fuzz` runs a hundred times as many."""

@@ -11,17 +11,17 @@ from phdstream.version import __version__
 
 if TYPE_CHECKING:
     from phdstream import baselines, counters
-    from phdstream.counting import SelectiveCounting
     from phdstream.domains import Box, Cube, Domain, Hierarchy
     from phdstream.domains.globe import Globe
     from phdstream.domains.network import Network
     from phdstream.domains.region import Region
-    from phdstream.durability import DurableStream, durable
     from phdstream.privacy import Event, ExactNoise, Record, Simulation, User
-    from phdstream.privtree import PrivTree
     from phdstream.release import Changes, Counts, Release
-    from phdstream.stream import PHDStream
-    from phdstream.tracking import TrackingStream
+    from phdstream.streams.durable.stream import DurableStream, durable
+    from phdstream.streams.paper.privtree import PrivTree
+    from phdstream.streams.paper.selective_counting import SelectiveCounting
+    from phdstream.streams.paper.stream import PHDStream
+    from phdstream.streams.tracking import TrackingStream
 
 __all__ = [
     "Box",
@@ -52,17 +52,17 @@ __all__ = [
 
 _MODULES = ("baselines", "counters")
 _HOMES = {
-    "counting": ("SelectiveCounting",),
+    "streams.paper.selective_counting": ("SelectiveCounting",),
     "domains": ("Box", "Cube", "Domain", "Hierarchy"),
     "domains.globe": ("Globe",),
     "domains.network": ("Network",),
     "domains.region": ("Region",),
-    "durability": ("DurableStream", "durable"),
+    "streams.durable.stream": ("DurableStream", "durable"),
     "privacy": ("Event", "ExactNoise", "Record", "Simulation", "User"),
-    "privtree": ("PrivTree",),
+    "streams.paper.privtree": ("PrivTree",),
     "release": ("Changes", "Counts", "Release"),
-    "stream": ("PHDStream",),
-    "tracking": ("TrackingStream",),
+    "streams.paper.stream": ("PHDStream",),
+    "streams.tracking": ("TrackingStream",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

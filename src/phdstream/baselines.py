@@ -8,14 +8,15 @@ from typing import Any, Protocol
 import numpy as np
 
 from phdstream.arrays import Floats, Ints
-from phdstream.counting import CounterBank, CounterChoice, make_counter
 from phdstream.domains import Domain, hash_uniform
-from phdstream.intake import Intake
 from phdstream.privacy import Event, Noise
 from phdstream.release import Release
-from phdstream.stream import PHDStream
-from phdstream.tracking import TrackingStream
-from phdstream.tree import CodeCounts, Estimate
+from phdstream.release.estimate import Estimate
+from phdstream.streams.code_counts import CodeCounts
+from phdstream.streams.intake import Intake
+from phdstream.streams.paper.counters import CounterBank, CounterChoice, make_counter
+from phdstream.streams.paper.stream import PHDStream
+from phdstream.streams.tracking import TrackingStream
 
 __all__ = [
     "FixedPartition",

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from numbers import Integral
+from typing import Any
 
 __all__ = [
     "BudgetError",
@@ -15,6 +17,7 @@ __all__ = [
     "PhdstreamError",
     "StateError",
     "UnusableError",
+    "check_whole",
     "did_you_mean",
     "shown",
 ]
@@ -72,3 +75,11 @@ def shown(value: object) -> str:
     except Exception:
         return f"a {type(value).__name__}"
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+
+
+def check_whole(name: str, value: Any, least: int = 1, most: int | None = None) -> None:
+    """Refuse anything but a whole number of at least ``least`` (and at most ``most``)."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):
+        limit = "" if most is None else f" and at most {most}"
+        raise InputError(f"{name} must be a whole number of at least {least}{limit}, not {shown(value)}.")

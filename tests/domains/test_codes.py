@@ -168,7 +168,7 @@ def test_the_expectation_is_the_share(weights, count):
 @pytest.mark.parametrize("offset", [0.0, 0.5, float(np.nextafter(1, 0))])
 @pytest.mark.parametrize("count", [1, 3, 1000, 10**6, 10**12, 10**15])
 def test_a_family_adds_up_at_any_rounding(monkeypatch, offset, count):
-    monkeypatch.setattr("phdstream.domains.dealing.hash_uniform", lambda key, nodes: np.full(np.shape(nodes), offset))
+    monkeypatch.setattr("phdstream.domains.apportion.hash_uniform", lambda key, nodes: np.full(np.shape(nodes), offset))
     for children in (1, 2, 3, 8):
         family = np.zeros(children, int), np.full(children, 1 / children)
         dealt = divide_among_children(np.array([count]), *family, np.array([1]), key=1)

@@ -190,7 +190,7 @@ def test_points_made_in_pieces_are_the_same_points(domain: Domain, monkeypatch: 
     nodes = levels[-2] if len(levels) > 2 else levels[-1]
     counts = np.random.default_rng(4).integers(0, 40, nodes.size)
     at_once = [domain.sample(nodes, counts, key=7), domain.sample(np.array([ROOT]), np.array([300]), key=7)]
-    monkeypatch.setattr("phdstream.domains.dealing._POINTS_AT_ONCE", 13)
+    monkeypatch.setattr("phdstream.domains.apportion._POINTS_AT_ONCE", 13)
     assert [len(points) for points in at_once] == [counts.sum(), 300]
     np.testing.assert_array_equal(domain.sample(nodes, counts, key=7), at_once[0])
     np.testing.assert_array_equal(domain.sample(np.array([ROOT]), np.array([300]), key=7), at_once[1])

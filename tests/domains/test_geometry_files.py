@@ -12,8 +12,8 @@ import pytest
 import shapely
 
 import phdstream as phd
-from phdstream.domains.geometries import read_geometries, read_layer
 from phdstream.domains.network import Network
+from phdstream.domains.shapes.geometries import read_geometries, read_layer
 from phdstream.errors import InputError
 
 geopandas = pytest.importorskip("geopandas")

@@ -13,7 +13,7 @@ from scipy import stats
 import phdstream as phd
 from phdstream.domains import ROOT
 from phdstream.domains.globe import Globe
-from phdstream.domains.s2 import cells_of, codes_of, spherical_area, to_face, to_lon_lat
+from phdstream.domains.globe.s2 import cells_of, codes_of, spherical_area, to_face, to_lon_lat
 from phdstream.errors import InputError
 
 s2sphere = pytest.importorskip("s2sphere")

@@ -18,9 +18,9 @@ from scipy import stats
 
 import phdstream as phd
 from phdstream.domains import ROOT, Domain, domain_from_dict
-from phdstream.domains.nearest import NearestSegment
 from phdstream.domains.network import Network
-from phdstream.domains.segments import Segments, straight_segments
+from phdstream.domains.network.nearest import NearestSegment
+from phdstream.domains.network.segments import Segments, straight_segments
 from phdstream.errors import InputError
 
 FALSE_ALARM = 1e-6
@@ -422,7 +422,7 @@ def test_many_rectangles_on_one_node_are_worked_through_in_parts(monkeypatch):
     rectangles = rectangles_over(network, 50)
     expected = network.overlap(EVERYTHING, rectangles)
     for module in ("network", "segments"):
-        monkeypatch.setattr(f"phdstream.domains.{module}.NUMBERS_AT_ONCE", 100)
+        monkeypatch.setattr(f"phdstream.domains.network.{module}.NUMBERS_AT_ONCE", 100)
     np.testing.assert_allclose(network.overlap(EVERYTHING, rectangles), expected, rtol=1e-12)
 
 

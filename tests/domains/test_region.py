@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import phdstream as phd
-from phdstream.domains import ROOT, clipping
+from phdstream.domains import ROOT
+from phdstream.domains.region import clipping
 from phdstream.errors import InputError
 
 L_SHAPE = shapely.Polygon([(0, 0), (4, 0), (4, 1), (1, 1), (1, 4), (0, 4)])

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet
 
-from phdstream.counting import BinaryTree, Block, Simple
 from phdstream.evaluation import compare_counters
 from phdstream.evaluation.counter_comparison import counter_errors
+from phdstream.streams.paper.counters import BinaryTree, Block, Simple
 
 
 def test_files(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ import shapely
 from typer.testing import CliRunner
 
 import phdstream as phd
-from phdstream.cli import app
+from phdstream.app.cli import app
 from phdstream.errors import InputError
 from phdstream.evaluation import Cell, Outcome, read_experiment, run_experiment
 from phdstream.evaluation.cells import DO_NOT_PUBLISH, cell_path, is_finished, measure_cell

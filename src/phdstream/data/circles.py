@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from phdstream.arrays import Floats
-from phdstream.counting import check_whole
-from phdstream.errors import InputError
+from phdstream.errors import InputError, check_whole
 
 __all__ = ["CircleTick", "growing_circles", "moving_circles"]
 

@@ -18,8 +18,7 @@ import shapely
 from numpy.typing import NDArray
 
 from phdstream.arrays import Floats, Ints
-from phdstream.counting import check_whole
-from phdstream.errors import InputError
+from phdstream.errors import InputError, check_whole
 
 __all__ = ["EventBatches", "Stream", "StreamTick", "between", "inside", "replay", "subsample"]
 

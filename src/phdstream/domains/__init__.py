@@ -5,11 +5,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from phdstream.domains.base import Domain
+from phdstream.domains.apportion import divide_among_children
 from phdstream.domains.box import Box
 from phdstream.domains.codes import ROOT, hash_uniform
 from phdstream.domains.cube import Cube
-from phdstream.domains.dealing import divide_among_children
+from phdstream.domains.domain import Domain
 from phdstream.domains.hierarchy import Hierarchy
 from phdstream.errors import InputError, did_you_mean, shown
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phdstream.arrays import Bools, Floats, Ints
-from phdstream.domains.base import Domain, check_depth, check_names
 from phdstream.domains.chunks import in_chunks
 from phdstream.domains.codes import MAX_BITS, ROOT, compress_bits, hash_uniform, spread_bits
 from phdstream.domains.columns import floats
-from phdstream.domains.projection import crs_name
+from phdstream.domains.domain import Domain, check_depth, check_names
+from phdstream.domains.shapes.projection import crs_name
 from phdstream.errors import InputError, shown
 
 __all__ = ["Box"]
@@ -163,7 +163,7 @@ class Box(Domain):
         """Return the share of each node's area inside the polygon at the same position; see `Domain`."""
         import shapely
 
-        from phdstream.domains.shape_cover import covered_by_shapes
+        from phdstream.domains.shapes.cover import covered_by_shapes
 
         corners = self.bounds(nodes)
 

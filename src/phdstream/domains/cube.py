@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from phdstream.arrays import Bools, Floats, Ints
-from phdstream.domains.base import Domain, check_depth, check_names
 from phdstream.domains.codes import MAX_BITS, ROOT, hash_uniform
+from phdstream.domains.domain import Domain, check_depth, check_names
 from phdstream.errors import InputError, shown
 
 __all__ = ["Cube"]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from phdstream.arrays import Floats
 from phdstream.domains.columns import column_names, floats, is_missing, named_column
-from phdstream.domains.projection import Projection, crs_name
+from phdstream.domains.shapes.projection import Projection, crs_name
 from phdstream.errors import InputError
 
 __all__ = ["points_array", "rectangles_array"]

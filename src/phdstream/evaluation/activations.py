@@ -14,8 +14,8 @@ from phdstream.evaluation.experiment import Experiment
 from phdstream.evaluation.figures import Picture, picture_of, say_private, subplots
 from phdstream.evaluation.setting import load_setting
 from phdstream.privacy import Event, Simulation
-from phdstream.state import unnest
-from phdstream.stream import PHDStream
+from phdstream.streams.paper.stream import PHDStream
+from phdstream.streams.state import unnest
 
 __all__ = ["activations", "draw_activations", "write_activations"]
 

@@ -22,7 +22,7 @@ from phdstream.evaluation.queries import relative_error
 from phdstream.evaluation.setting import files_digest, load_setting
 from phdstream.privacy import Simulation
 from phdstream.release import Release
-from phdstream.state import replace_file
+from phdstream.streams.state import replace_file
 from phdstream.version import __version__
 
 __all__ = ["DO_NOT_PUBLISH", "cell_path", "is_finished", "make_folder", "measure_cell", "run_cell", "write_table"]

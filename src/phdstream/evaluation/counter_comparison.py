@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from phdstream.arrays import Floats
-from phdstream.counting import BinaryTree, Block, Counter, Simple
 from phdstream.evaluation.cells import make_folder, write_table
 from phdstream.evaluation.figures import check_plotting, draw_counters, write_picture
 from phdstream.privacy import Simulation
+from phdstream.streams.paper.counters import BinaryTree, Block, Counter, Simple
 
 __all__ = ["HORIZONS", "compare_counters", "counter_errors", "errors_by_horizon"]
 

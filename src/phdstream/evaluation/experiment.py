@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from phdstream.configured_domain import DOMAIN_FILES
 from phdstream.errors import ConfigError, did_you_mean
 from phdstream.evaluation.methods import contender
 from phdstream.evaluation.presets import DATA
 from phdstream.evaluation.queries import QUERY_NUMBERS
+from phdstream.io.domain_table import DOMAIN_FILES
 
 __all__ = ["Cell", "Experiment", "load_experiment", "read_experiment"]
 

@@ -13,7 +13,7 @@ from phdstream.errors import InputError
 from phdstream.evaluation.experiment import Experiment
 from phdstream.evaluation.methods import METHODS
 from phdstream.evaluation.summary import Curve, Key
-from phdstream.state import replace_file
+from phdstream.streams.state import replace_file
 
 __all__ = [
     "Picture",

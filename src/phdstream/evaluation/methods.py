@@ -13,13 +13,13 @@ from phdstream.baselines import (
     OfflineOnChangesNotPrivate,
     TrackingEachTickNotPrivate,
 )
-from phdstream.counting import Block, CounterChoice
 from phdstream.domains import Domain
 from phdstream.errors import ConfigError, did_you_mean
 from phdstream.evaluation.variants import LongerTicks, PointsAsInPaper, PublishedScoreNotPrivate, WithoutDeletes
 from phdstream.privacy import Event, Noise, Record
-from phdstream.stream import PHDStream
-from phdstream.tracking import TrackingStream
+from phdstream.streams.paper.counters import Block, CounterChoice
+from phdstream.streams.paper.stream import PHDStream
+from phdstream.streams.tracking import TrackingStream
 
 __all__ = ["METHODS", "Contender", "contender"]
 

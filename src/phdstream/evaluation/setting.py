@@ -13,7 +13,6 @@ import pyarrow as pa
 import shapely
 
 from phdstream.arrays import Floats, Ints
-from phdstream.configured_domain import DOMAIN_FILES, configured_domain
 from phdstream.data import gowalla, growing_circles, moving_circles, yellow_taxi
 from phdstream.domains import Box, Domain
 from phdstream.domains.network import Network
@@ -22,10 +21,11 @@ from phdstream.errors import ConfigError, InputError
 from phdstream.evaluation.experiment import Experiment
 from phdstream.evaluation.feed import Feed
 from phdstream.evaluation.queries import domain_queries
-from phdstream.sources.clock import Clock, parse_duration
-from phdstream.sources.columns import Columns
-from phdstream.sources.events import read_events
-from phdstream.sources.reading import Reading
+from phdstream.io.domain_table import DOMAIN_FILES, configured_domain
+from phdstream.io.sources.clock import Clock, parse_duration
+from phdstream.io.sources.columns import Columns
+from phdstream.io.sources.events import read_events
+from phdstream.io.sources.reading import Reading
 
 __all__ = ["Setting", "data_file", "files_digest", "load_setting"]
 

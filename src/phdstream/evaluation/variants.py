@@ -10,12 +10,15 @@ import numpy as np
 from phdstream.arrays import Floats, Ints
 from phdstream.baselines import Method
 from phdstream.domains import Domain
-from phdstream.intake import Intake
 from phdstream.privacy import Event, Noise
-from phdstream.promise import facts
 from phdstream.release import Release
-from phdstream.stream import PHDStream
-from phdstream.tree import CodeCounts, Level, NodeStore, estimate
+from phdstream.streams.code_counts import CodeCounts
+from phdstream.streams.guarantee import facts
+from phdstream.streams.intake import Intake
+from phdstream.streams.paper.estimation import estimate
+from phdstream.streams.paper.nodes import NodeStore
+from phdstream.streams.paper.selection import Level
+from phdstream.streams.paper.stream import PHDStream
 
 __all__ = ["LongerTicks", "PointsAsInPaper", "PublishedScoreNotPrivate", "WithoutDeletes"]
 
@@ -24,7 +27,7 @@ class PublishedScoreNotPrivate:
     """PHDStream with the paper's score ``G(v, t-1) + ∇F(v, t)`` for choosing the tree. **Not private.**
 
     G can be negative and ∇F too, so a child's score can exceed its parent's, which PrivTree's proof forbids
-    (`phdstream.tree.selection` says what the repair is). Budget, noise, counters and publication are those of
+    (`phdstream.streams.paper.selection` says what the repair is). Budget, noise, counters and publication are those of
     `PHDStream`, so that the two differ in the score alone.
 
     >>> import phdstream as phd

@@ -3,8 +3,8 @@
 from phdstream.privacy.bounding import ContributionBound
 from phdstream.privacy.budget import Budget
 from phdstream.privacy.calibration import SplitRule, calibrate_split
+from phdstream.privacy.divisible_noise import SharedNoise
 from phdstream.privacy.noise import ExactNoise, Noise, Simulation, noise_from_dict, noise_variance, scale_for
-from phdstream.privacy.sharing import SharedNoise
 from phdstream.privacy.units import Event, Record, Unit, User, unit_from_dict
 from phdstream.privacy.user_ids import UserIds, user_ids
 

@@ -1,0 +1,242 @@
+"""The command line: ``phdstream check CONFIG.toml``, ``phdstream run CONFIG.toml``, ``phdstream demo`` and others.
+
+Exit statuses: 0 done; 1 an error, with a message that says what to do; 2 the command itself was mistyped; 3 the input
+can be read, but most of it cannot be used, and nothing was spent; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import datetime
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from phdstream.errors import PhdstreamError, UnusableError
+from phdstream.version import __version__
+
+__all__ = ["main"]
+
+UNUSABLE = 3
+_INTERRUPTED = 130
+
+app = typer.Typer(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit status: 0 done, 1 an error, 2 mistyped, 3 most input cannot be used (nothing spent), 130 interrupted.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: Rich's would take longer to load than all the rest
+    help="Live location data as a synthetic stream, with differential privacy over the whole stream.",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"phdstream {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+_CONFIG = typer.Argument(help="A TOML file that says what to read, what to promise, where to write.")
+_UNTIL = typer.Option(help="Take the ticks that end by this time, such as 2024-05-31, whether they are over or not.")
+
+
+@app.command()
+def run(
+    config: Annotated[Path, _CONFIG],
+    until: Annotated[datetime | None, _UNTIL] = None,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Begin even if most rows cannot be used.")] = False,
+    new_folder: Annotated[
+        bool, typer.Option("--new-folder", help="Go on in an empty release folder; earlier ticks stay where they are.")
+    ] = False,
+) -> None:
+    """Turn files of events into a folder of private releases, one per tick that is over; resumes where it stopped."""
+    from phdstream.app.config import load_config
+    from phdstream.app.progress import ticks_bar
+    from phdstream.app.run import run as run_stream
+
+    checked = load_config(config)
+    with ticks_bar("reading files", "releasing ticks") as (reading, progress):
+        report = run_stream(checked, progress, until=until, anyway=anyway, new_folder=new_folder, reading=reading)
+    typer.echo(report.description)
+    for line in report.notes:
+        typer.echo(f"Note: {line}", err=True)
+    for line in report.summary():
+        typer.echo(line)
+    if report.private_notes:
+        typer.echo("PRIVATE, for the operator only, do not publish:", err=True)
+        for note in report.private_notes:
+            typer.echo(f"  - {note}", err=True)
+
+
+@app.command()
+def check(
+    config: Annotated[Path, _CONFIG],
+    until: Annotated[datetime | None, _UNTIL] = None,
+    picture: Annotated[Path | None, typer.Option(help="Where to draw the points; by default beside CONFIG.")] = None,
+    no_picture: Annotated[bool, typer.Option("--no-picture", help="Draw none.")] = False,
+) -> None:
+    """Look before you spend: read all input, say what a run would do with it. PRIVATE; spends and releases nothing."""
+    from importlib.util import find_spec
+
+    from phdstream.app.check import check as check_input
+    from phdstream.app.check import private_picture
+    from phdstream.app.config import load_config
+    from phdstream.app.progress import one_bar
+
+    checked = load_config(config)
+    if picture is None and find_spec("matplotlib"):
+        picture = private_picture(config)
+    with one_bar("reading files") as reading:
+        report = check_input(checked, until=until, picture=None if no_picture else picture, progress=reading)
+    typer.echo("PRIVATE: exact numbers, for the operator only. Do not publish.")
+    for line in report.lines:
+        typer.echo(line)
+    if report.picture:
+        typer.echo(f"picture: {report.picture.resolve()}")
+    elif picture is None and not no_picture:
+        typer.echo("picture: none, since it needs matplotlib: pip install 'phdstream[plot]'")
+    typer.echo(report.verdict[0].upper() + report.verdict[1:])
+    if not report.ready:
+        raise typer.Exit(UNUSABLE)
+
+
+@app.command()
+def evaluate(
+    experiment: Annotated[
+        Path | None, typer.Argument(help="A TOML file: data, domain, methods, epsilons, start_after, seeds.")
+    ] = None,
+    preset: Annotated[str | None, typer.Option(help="One of the paper's experiments, or 'counters', instead.")] = None,
+    reduced: Annotated[bool, typer.Option("--reduced", help="The preset at a small size, for a first look.")] = False,
+    figure: Annotated[
+        str | None, typer.Option(help="Only draw one figure: counts, data, scatter or activations.")
+    ] = None,
+    data: Annotated[Path | None, typer.Option(help="Your own file of events instead; needs the options below.")] = None,
+    time: Annotated[str, typer.Option(help="With --data: the column of times.")] = "time",
+    coordinates: Annotated[str, typer.Option(help="With --data: the columns of coordinates.")] = "lon,lat",
+    every: Annotated[str, typer.Option(help="With --data: the length of a tick.")] = "1d",
+    start: Annotated[str | None, typer.Option(help="With --data: when ticks begin, such as 2014-04-01.")] = None,
+    end: Annotated[str | None, typer.Option(help="With --data: when ticks end.")] = None,
+    sign: Annotated[str | None, typer.Option(help="With --data: the column of +1 (appears) and -1 (goes).")] = None,
+    lifetime: Annotated[str | None, typer.Option(help="With --data: how long every event stays, such as 30d.")] = None,
+    bounds: Annotated[str | None, typer.Option(help="With --data: west,south,east,north of the domain.")] = None,
+    domain: Annotated[
+        str | None,
+        typer.Option(help="With --data, not --bounds: land, new_york_state, or a file of polygons or lines."),
+    ] = None,
+    snap: Annotated[str | None, typer.Option(help="With a file of lines: how far from them an event may be.")] = None,
+    crs: Annotated[str | None, typer.Option(help="With --data: the coordinate system, such as EPSG:4326.")] = None,
+    tree_crs: Annotated[str | None, typer.Option(help="With --data: the planar system of the tree.")] = None,
+    epsilons: Annotated[str, typer.Option(help="With --data: the privacy budgets to compare.")] = "0.5,1,2",
+    start_after: Annotated[str, typer.Option(help="With --data: the ticks to start at.")] = "1",
+    data_dir: Annotated[Path | None, typer.Option(help="The folder of the data's files.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the results and the report.")] = Path("results"),
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one for each core.")] = None,
+) -> None:
+    """Compare methods on true data, by the paper's metric: tables, figures, a report. Resumes where it stopped."""
+    from phdstream.app.progress import one_bar
+    from phdstream.evaluation import compare_counters, run_experiment, write_figure
+    from phdstream.evaluation.asking import asked_experiment
+    from phdstream.evaluation.cells import DO_NOT_PUBLISH
+
+    if preset == "counters":
+        typer.echo(f"Look at {compare_counters(out).resolve()}")
+        return
+    own = {"time": time, "coordinates": coordinates, "every": every, "start": start, "end": end, "bounds": bounds}
+    own |= {"sign": sign, "lifetime": lifetime, "domain": domain, "snap": snap, "crs": crs, "tree_crs": tree_crs}
+    own |= {"epsilons": epsilons, "start_after": start_after}
+    checked = asked_experiment(experiment, preset, reduced, data, own, data_dir)
+    if figure:
+        with one_bar(figure) as progress:
+            drawn = write_figure(figure, checked, out, progress)
+        typer.echo(f"Look at {drawn.resolve()}" + f" ({DO_NOT_PUBLISH})" * checked.private)
+        return
+    with one_bar("runs") as progress:
+        outcome = run_experiment(checked, out, workers, progress)
+    typer.echo(f"{outcome.done} runs done now, {outcome.kept} were done before.")
+    if outcome.report:
+        typer.echo(f"Look at {outcome.report.resolve()}" + (f" ({outcome.label})" if outcome.label else ""))
+    for cell, reason in outcome.failed.items():
+        typer.echo(f"phdstream: {cell} failed: {reason}", err=True)
+    if outcome.failed:
+        many = f"{len(outcome.failed)} run{'s' * (len(outcome.failed) > 1)}"
+        typer.echo(f"phdstream: {many} failed; the same command tries again, and keeps what is done.", err=True)
+        raise typer.Exit(1)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the page and its pictures.")] = Path("phdstream-demo"),
+) -> None:
+    """Simulate points that move from one circle to another, run the private stream, and draw what comes out."""
+    from phdstream.app.demo import run_demo
+    from phdstream.app.progress import one_bar
+
+    with one_bar("demo") as progress:
+        page = run_demo(out, progress)
+    typer.echo(f"Look at {page.resolve()}")
+
+
+@app.command()
+def plan(
+    epsilon: Annotated[float, typer.Option(help="Privacy: smaller is more private.")] = 1.0,
+    unit: Annotated[str, typer.Option(help="event, record, or user:INSERTS,DELETES such as user:4,4.")] = "event",
+    events_per_tick: Annotated[int, typer.Option(help="About how many events a tick has.")] = 1000,
+    ticks: Annotated[int, typer.Option(help="How many ticks the stream will have.")] = 100,
+    deletes: Annotated[bool, typer.Option(help="Whether points are also deleted.")] = False,
+    target: Annotated[float, typer.Option(help="The relative error that is good enough.")] = 0.1,
+    method: Annotated[
+        str, typer.Option(help="tracking, tried out; or phdstream, the paper's, by arithmetic.")
+    ] = "tracking",
+) -> None:
+    """Say what to expect, without touching data: noise, cells, the smallest area worth asking about, and trade-offs."""
+    from phdstream.app.plan import Plan, explain, parse_unit
+    from phdstream.errors import InputError, did_you_mean
+
+    wanted = Plan(epsilon, parse_unit(unit), events_per_tick, ticks, deletes=deletes, target=target)
+    if method not in ("tracking", "phdstream"):
+        raise InputError(f"unknown method {method!r}: {did_you_mean(method, ['tracking', 'phdstream'])}")
+    if method == "tracking":
+        from phdstream.app.plan_tracking import explain_trial as explain
+    typer.echo(explain(wanted))
+
+
+def main() -> None:
+    """Run the command line; a known error becomes one clear message and exit status 1.
+
+    An error that nobody foresaw is named only: its message, and the lines where it came up, may hold private values.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # where ε cannot be written, better a mark than no word at all
+    try:
+        app(standalone_mode=True)
+    except PhdstreamError as error:
+        typer.echo(f"phdstream: {error}", err=True)
+        sys.exit(UNUSABLE if isinstance(error, UnusableError) else 1)
+    except (KeyboardInterrupt, SystemExit) as end:  # typer turns Ctrl-C into an exit with status 130
+        if isinstance(end, SystemExit) and end.code != _INTERRUPTED:
+            raise
+        typer.echo("phdstream: interrupted. Run the same command again to go on where it stopped.", err=True)
+        sys.exit(_INTERRUPTED)
+    except Exception as error:
+        if os.environ.get("PHDSTREAM_TRACEBACK"):
+            raise
+        typer.echo(
+            f"phdstream: an error that should not happen ({type(error).__name__}). What was released before stands, "
+            "and the same command goes on. Please report it; PHDSTREAM_TRACEBACK=1 shows where it came up (keep that "
+            "inside: it may hold private values).",
+            err=True,
+        )
+        sys.exit(1)

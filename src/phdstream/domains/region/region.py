@@ -1,0 +1,257 @@
+"""`Region`: polygons (land, a state, a city), split like a box, with everything outside cut away."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from phdstream.arrays import Bools, Floats, Ints
+from phdstream.domains.apportion import collected, divide_among_children, repeated
+from phdstream.domains.box import Box
+from phdstream.domains.codes import ROOT
+from phdstream.domains.domain import Domain
+from phdstream.domains.region.clipping import ClippedCells
+from phdstream.domains.shapes.geometries import geometry_parts, project_geometries, read_geometries
+from phdstream.domains.shapes.projection import EQUAL_AREA, Projection, is_geographic
+from phdstream.errors import InputError
+
+__all__ = ["Region"]
+
+_ATTEMPTS, _ANCHOR_LEVELS = 8, 4
+_GRID_BITS = 16
+"""Points are sorted into cells of at most this many halvings before any geometry is looked at."""
+
+
+class Region(Domain):
+    """The points inside polygons, however many and however shaped.
+
+    ``polygons`` is a Shapely polygon or a list of them, a GeoSeries, or a path (GeoJSON, GeoPackage,
+    shapefile, GeoParquet). A cell of the tree is a rectangle cut to the polygons; a cell with no area inside
+    is not in the tree; a cell's count is spread by area. Points in degrees (a geographic ``crs``) are put on
+    an equal-area map unless ``tree_crs`` names another. Clipping happens when a cell is first visited, and is
+    kept.
+
+    >>> triangle = Region(shapely.Polygon([(0, 0), (1, 0), (0, 1)]), depth=8)
+    >>> triangle.encode(np.array([[0.2, 0.2], [0.9, 0.9]]))[1].tolist()
+    [True, False]
+    >>> triangle.measure(np.array([1]))
+    array([0.5])
+    """
+
+    dimension = 2
+
+    def __init__(
+        self,
+        polygons: Any,
+        *,
+        crs: Any = None,
+        tree_crs: Any = None,
+        fanout: int = 2,
+        depth: int | None = None,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        geometries, crs = read_geometries(polygons, crs)
+        parts = geometry_parts(geometries, "Polygon")
+        _check_valid(parts)
+        if tree_crs is None and is_geographic(crs):
+            tree_crs = EQUAL_AREA
+        self._projection, self._source = Projection(crs, tree_crs), shapely.multipolygons(parts)
+        shapely.prepare(self._source)
+        shape = shapely.union_all(project_geometries(parts, self._projection))
+        west, south, east, north = shapely.bounds(shape)
+        names = ("lon", "lat") if names is None and is_geographic(crs) else names
+        self._box = Box([(west, east), (south, north)], fanout=fanout, depth=depth, names=names)
+        self.fanout, self.level_bits, self.names = self._box.fanout, self._box.level_bits, self._box.names
+        self._cells = ClippedCells(self._box, shape)
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Region:
+        """Return the region that `to_dict` described, or one read from the file that ``polygons`` names."""
+        others = dict(fields)
+        polygons = others.pop("polygons", None)
+        if isinstance(polygons, str) and not Path(polygons).suffix:
+            polygons = _read_binary(polygons)
+        return cls(polygons, **others)
+
+    @property
+    def crs(self) -> str | None:
+        """The users' coordinate system, or None if none was named."""
+        return self._projection.crs
+
+    @property
+    def grid_axes(self) -> int:
+        """How many coordinates the bits of a code halve in turn: both."""
+        return 2
+
+    def encode(self, points: Floats) -> tuple[Ints, Bools]:
+        """Return each point's code, and whether it lies in the polygons (their boundary included)."""
+        mapped = self._projection.forward(points)
+        codes, inside = self._box.encode(mapped)
+        rows = np.flatnonzero(inside)
+        level = int(np.searchsorted(self.bits_through, _GRID_BITS, side="right")) - 1
+        inside[rows], cut = self._cells.kinds(self.nodes_of(codes[rows], level))
+        edge = rows[cut]
+        inside[edge] = shapely.intersects_xy(self._source, points[edge, 0], points[edge, 1])
+        return codes, inside
+
+    def children(self, nodes: Ints) -> tuple[Ints, Ints, Floats]:
+        """Return the children that have area inside; shares are by that area. See `Domain.children`."""
+        children, parent, _ = self._box.children(nodes)
+        area = self._cells.areas(children, nodes[parent])
+        there = area > 0
+        children, parent, area = children[there], parent[there], area[there]
+        return children, parent, area / np.bincount(parent, weights=area, minlength=nodes.size)[parent]
+
+    def measure(self, nodes: Ints) -> Floats:
+        """Return the area of each node inside the polygons, in the units of the tree's coordinate system."""
+        return self._cells.areas(nodes)
+
+    def bounds(self, nodes: Ints) -> Floats:
+        """Return the corners of the nodes' cells in users' coordinates, (n, 4)."""
+        if self._projection.identity:
+            return self._box.bounds(nodes)
+        rectangles = shapely.box(*self._box.bounds(nodes).T)
+        return np.asarray(shapely.bounds(shapely.transform(_with_midpoints(rectangles), self._projection.backward)))
+
+    def geometry(self, nodes: Ints) -> NDArray[Any]:
+        """Return the nodes' cells cut to the polygons, in users' coordinates, for drawing."""
+        return np.asarray(shapely.transform(self._cells.pieces(nodes), self._projection.backward))
+
+    def outline(self) -> Any:
+        """Return the polygons, as they were given."""
+        return self._source
+
+    def overlap(self, nodes: Ints, rectangles: Floats) -> Floats:
+        """Return the share of each node's area inside each rectangle of users' coordinates."""
+        return self.overlap_shapes(nodes, self._shapes(rectangles))
+
+    def overlap_shapes(self, nodes: Ints, shapes: NDArray[Any]) -> Floats:
+        """Return the share of each node's area inside each polygon of users' coordinates."""
+        return self._cells.overlap(nodes, self._mapped(shapes))
+
+    def covered(self, nodes: Ints, rectangles: Floats, exact: Bools) -> Floats:
+        """Return the share of each node's area inside the rectangle at the same position; see `Domain`."""
+        return self.covered_shapes(nodes, self._shapes(rectangles), exact)
+
+    def covered_shapes(self, nodes: Ints, shapes: NDArray[Any], exact: Bools) -> Floats:
+        """Return the share of each node's area inside the polygon at the same position; see `Domain`."""
+        return self._cells.covered(nodes, self._mapped(shapes), exact)
+
+    def _shapes(self, rectangles: Floats) -> NDArray[Any]:
+        low, high = self.bounds(np.array([ROOT]))[0].reshape(2, 2)
+        inside = np.clip(rectangles, np.r_[low, low], np.r_[high, high])
+        shapes = np.full(len(inside), shapely.Polygon(), dtype=object)
+        has_area = (inside[:, 2:] > inside[:, :2]).all(axis=1)
+        shapes[has_area] = _with_midpoints(shapely.box(*inside[has_area].T))
+        return shapes
+
+    def _mapped(self, shapes: NDArray[Any]) -> NDArray[Any]:
+        return shapes if self._projection.identity else np.asarray(shapely.transform(shapes, self._projection.forward))
+
+    def sample(self, nodes: Ints, counts: Ints, key: int) -> Floats:
+        """Return points uniform by area in the nodes, never outside the polygons; more points keep the first ones."""
+        nodes, counts = self._deal_to_anchors(nodes, counts, key)
+        return collected(self._placed(nodes, counts, key), int(counts.sum()))
+
+    def _placed(self, nodes: Ints, counts: Ints, key: int) -> Iterator[Floats]:
+        """Yield the points of whole cells, then those of cut ones, piece by piece."""
+        whole = self._cells.whole(nodes)
+        for even in self._box.sampled(nodes[whole], counts[whole], key):
+            yield self._projection.backward(even)
+        for cut, index in repeated(nodes[~whole], counts[~whole]):
+            yield self._place_in_cut(cut, index, key)
+
+    def _deal_to_anchors(self, nodes: Ints, counts: Ints, key: int) -> tuple[Ints, Ints]:
+        """Deal the points of cut cells down to every fourth level, where they are placed.
+
+        So a cut cell and its children mostly share their points, at the price of a few cells more to clip.
+        """
+        done: list[tuple[Ints, Ints]] = []
+        levels = self.levels(nodes)
+        here, number = nodes[:0], counts[:0]
+        for level in range(self.depth + 1):
+            here = np.concatenate([here, nodes[levels == level]])
+            number = np.concatenate([number, counts[levels == level]])
+            stays = self._cells.whole(here) | (level % _ANCHOR_LEVELS == 0) | (level == self.depth)
+            done.append((here[stays], number[stays]))
+            here, number = here[~stays], number[~stays]
+            if level < self.depth:
+                children, parent, share = self.children(here)
+                number = divide_among_children(number, parent, share, here, key)
+                here, number = children[number > 0], number[number > 0]
+        return tuple(np.concatenate(part) for part in zip(*done, strict=True))  # type: ignore[return-value]
+
+    def _place_in_cut(self, nodes: Ints, index: Ints, key: int) -> Floats:
+        """Return points in cut cells. Their pieces' edges are straight on the tree's map, the polygons' on the users':
+        where the two differ by a hair and a point falls between, it is drawn again.
+        """
+        points = np.empty((nodes.size, 2))
+        wrong = np.arange(nodes.size)
+        for attempt in range(_ATTEMPTS):
+            draw = index[wrong] + attempt * (1 << 40)
+            points[wrong] = self._projection.backward(self._cells.place(nodes[wrong], draw, key))
+            wrong = wrong[~shapely.intersects_xy(self._source, points[wrong, 0], points[wrong, 1])]
+            if not wrong.size:
+                return points
+        inner = shapely.intersection(self.geometry(nodes[wrong]), self._source)
+        points[wrong] = shapely.get_coordinates(shapely.point_on_surface(inner))
+        return points
+
+    def place(self, codes: Ints, index: Ints, key: int) -> Floats:
+        """Return one point in the finest cell of each code."""
+        finest = self.nodes_of(codes, self.depth)
+        whole = self._cells.whole(finest)
+        points = self._projection.backward(self._box.place(codes, index, key))
+        points[~whole] = self._place_in_cut(finest[~whole], index[~whole], key)
+        return points
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the region as plain data, polygons included."""
+        return {"type": "region", "polygons": shapely.to_wkb(self._source, hex=True), **self._shared()}
+
+    def summary(self) -> dict[str, Any]:
+        """Return what a manifest says of the region: its bounds and area, and a digest of the polygons."""
+        digest = hashlib.sha256(shapely.to_wkb(self._source)).hexdigest()
+        bounds = self.bounds(np.array([ROOT]))[0].tolist()
+        area = float(self.measure(np.array([ROOT]))[0])
+        return {"type": "region", "bounds": bounds, "area": area, "sha256": digest, **self._shared()}
+
+    def _shared(self) -> dict[str, Any]:
+        crs = {"crs": self._projection.crs, "tree_crs": self._projection.tree_crs}
+        return crs | {"fanout": self.fanout, "depth": self.depth, "names": list(self.names)}
+
+    def __repr__(self) -> str:
+        area = float(self.measure(np.array([ROOT]))[0])
+        return f"Region({len(self._source.geoms)} polygons, area {area:.4g}, fanout={self.fanout}, depth={self.depth})"
+
+
+def _with_midpoints(rectangles: NDArray[Any]) -> NDArray[Any]:
+    """Return rectangles with points along their sides, so that a curved image keeps its shape."""
+    x0, y0, x1, y1 = shapely.bounds(rectangles).T
+    longest = np.maximum(x1 - x0, y1 - y0)
+    return np.asarray(shapely.segmentize(rectangles, np.where(longest > 0, longest / 16, 1)))
+
+
+def _read_binary(polygons: str) -> Any:
+    try:
+        return shapely.from_wkb(polygons)
+    except (shapely.errors.ShapelyError, TypeError, ValueError):
+        raise InputError("polygons must name a file, or be well-known binary in hexadecimal.") from None
+
+
+def _check_valid(polygons: NDArray[Any]) -> None:
+    invalid = ~shapely.is_valid(polygons)
+    if invalid.any():
+        reason = shapely.is_valid_reason(polygons[invalid])[0]
+        raise InputError(
+            f"{int(invalid.sum())} of {polygons.size} polygons are not valid ({reason}). Mend them first, for "
+            "instance with shapely.make_valid or QGIS's 'Fix geometries'."
+        )
+    if shapely.area(polygons).sum() <= 0:
+        raise InputError("the polygons have no area.")

@@ -1,0 +1,1 @@
+"""Geometries as they come: arrays, frames, files, coordinate systems."""

@@ -1,0 +1,215 @@
+"""Events gathered by tick, before any of them is counted. Private.
+
+A row goes to the tick of its own time, whatever the order of rows and files: so all are read before the first tick is
+handed over, as codes (8 bytes each) and, where users are bounded, with their ids and times. What does not fit into the
+memory that was stated is spilled to a private file without a name.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+
+from phdstream.arrays import Bools, Ints
+from phdstream.domains import Domain
+from phdstream.errors import StateError
+from phdstream.io.sources.clock import Clock, RowClock
+from phdstream.io.sources.events import Events
+from phdstream.io.sources.ledger import FileRecord
+from phdstream.privacy.user_ids import UserIds
+from phdstream.streams.intake import EncodedEvents
+
+__all__ = ["Gathered", "Tally"]
+
+_Key = tuple[int, int]
+"""A tick, and +1 for inserts or -1 for deletes."""
+_TRIED = 1000
+"""How many points outside are tried with their coordinates swapped, of each batch: enough to tell."""
+_OVERHEAD = 1000
+"""About how many bytes a batch takes besides what it holds: rows in no order make many small ones."""
+_SHOWN = 20_000
+"""How many points are kept, inside and outside each, to draw a picture of."""
+
+
+@dataclass
+class Tally:
+    """What became of the rows, for the operator only. **Private: do not publish.**
+
+    ``bad``: could not be read, and why; ``before`` the first tick and ``after`` the last; ``late``: their tick was
+    released by an earlier run; ``early``: their tick is not to be released yet; ``outside`` the domain, and how many of
+    those tried are inside with their coordinates ``swapped``; ``usable``: all others.
+    """
+
+    bad: Counter[str] = field(default_factory=Counter)
+    before: int = 0
+    after: int = 0
+    late: int = 0
+    early: int = 0
+    outside: int = 0
+    tried: int = 0
+    swapped: int = 0
+    usable: int = 0
+
+    @property
+    def rows(self) -> int:
+        """How many rows there were."""
+        return sum(self.bad.values()) + self.placed + self.outside
+
+    @property
+    def placed(self) -> int:
+        """How many rows could be read, and are not outside."""
+        return self.before + self.after + self.late + self.early + self.usable
+
+
+class Gathered:
+    """The events of ticks ``first`` to ``last``; `take` adds some, `tick` hands a tick's over and forgets them.
+
+    ``memory`` is how many bytes are held before events are spilled to the file that ``spill`` opens.
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        clock: Clock | RowClock,
+        first: int,
+        last: int,
+        memory: int,
+        spill: Callable[[], IO[bytes]],
+    ) -> None:
+        self._domain, self._clock, self._first, self._last = domain, clock, first, last
+        self._memory, self._open = memory, spill
+        self._file: IO[bytes] | None = None
+        self._held: dict[_Key, list[pa.RecordBatch]] = {}
+        self._spilled: dict[_Key, list[tuple[int, int]]] = {}
+        self._bytes = 0
+        self._schema: pa.Schema | None = None
+        self.tally, self.per_tick = Tally(), Counter[int]()
+        self.sample: dict[bool, list[Any]] = {True: [], False: []}
+
+    def take(self, events: Events, record: FileRecord) -> None:
+        """Add a batch of events; ``record`` is told of those inside, of whichever tick they are."""
+        self.tally.bad.update(events.bad)
+        ticks = self._ticks(events)
+        codes, inside = self._domain.encode(events.points)
+        self._note_places(events.points, inside)
+        if not inside.all():
+            events, codes, ticks = events.only(inside), codes[inside], ticks[inside]
+        record.add(ticks, _told_apart_by(events, codes))
+        wanted = np.flatnonzero(self._sort_out(ticks))
+        kind = 2 * ticks[wanted] + (events.sign[wanted] < 0)
+        order = np.argsort(kind, kind="stable")
+        ends = np.flatnonzero(np.diff(kind[order])) + 1
+        for rows in np.split(wanted[order], ends) if wanted.size else []:
+            tick = int(ticks[rows[0]])
+            self.per_tick[tick] += rows.size
+            self._add((tick, int(events.sign[rows[0]])), events, codes, rows)
+        if self._bytes > self._memory:
+            self._spill()
+
+    def _ticks(self, events: Events) -> Ints:
+        if isinstance(self._clock, RowClock):
+            return self._clock.next_ticks(len(events))
+        assert events.time is not None
+        return self._clock.tick_of(events.time)
+
+    def _sort_out(self, ticks: Ints) -> Bools:
+        """Count the rows by what becomes of them, and return which are to be counted now."""
+        end = np.iinfo(np.int64).max if self._clock.count is None else self._clock.count
+        before, after = ticks < 1, ticks > end
+        late, early = ~before & (ticks < self._first), ~after & (ticks > self._last)
+        wanted: Bools = ~(before | after | late | early)
+        for name, rows in (("before", before), ("after", after), ("late", late), ("early", early), ("usable", wanted)):
+            setattr(self.tally, name, getattr(self.tally, name) + int(rows.sum()))
+        return wanted
+
+    def _note_places(self, points: Any, inside: Bools) -> None:
+        self.tally.outside += int((~inside).sum())
+        if self._domain.dimension == 2 and points.dtype != object:
+            tried = points[~inside][:_TRIED]
+            self.tally.tried += len(tried)
+            self.tally.swapped += int(self._domain.encode(tried[:, ::-1])[1].sum()) if len(tried) else 0
+            for which in (True, False):
+                if sum(map(len, self.sample[which])) < _SHOWN:
+                    some = points[inside == which]
+                    self.sample[which].append(some[:: max(1, len(some) // 2000)])
+
+    def _add(self, key: _Key, events: Events, codes: Ints, rows: Ints) -> None:
+        columns: dict[str, pa.Array] = {"code": pa.array(codes[rows])}
+        if events.users is not None:
+            time = np.zeros(codes.size, np.int64) if events.time is None else events.time
+            columns |= {"time": pa.array(time[rows]), "user": events.users.take(pa.array(rows))}
+        batch = pa.RecordBatch.from_pydict(columns)
+        self._schema = batch.schema
+        self._held.setdefault(key, []).append(batch)
+        self._bytes += batch.nbytes + _OVERHEAD
+
+    def _spill(self) -> None:
+        self._file = self._file or self._open()
+        try:
+            for key, batches in self._held.items():
+                content = pa.concat_batches(batches).serialize()
+                self._spilled.setdefault(key, []).append((self._file.seek(0, 2), content.size))
+                self._file.write(content)
+            self._file.flush()
+        except OSError as error:
+            raise StateError(
+                f"there is no room in the state folder for events that do not fit into memory ({error.strerror}). "
+                "Nothing was spent. Make room, or raise [input] memory."
+            ) from None
+        self._held, self._bytes = {}, 0
+
+    def tick(self, number: int, keep: bool = False) -> tuple[EncodedEvents, EncodedEvents]:
+        """Return the inserts and the deletes of a tick, and let go of them unless they are to be kept."""
+        come, gone = self._events((number, 1)), self._events((number, -1))
+        for key in () if keep else ((number, 1), (number, -1)):
+            self._held.pop(key, None)
+            self._spilled.pop(key, None)
+        return come, gone
+
+    def _events(self, key: _Key) -> EncodedEvents:
+        batches = [self._read(*place) for place in self._spilled.get(key, ())] + self._held.get(key, [])
+        if not batches:
+            return EncodedEvents(np.zeros(0, np.int64), UserIds("text", pa.array([], pa.large_binary())))
+        return _joined(batches)
+
+    def _read(self, start: int, size: int) -> pa.RecordBatch:
+        assert self._file is not None
+        self._file.seek(start)
+        return pa.ipc.read_record_batch(pa.py_buffer(self._file.read(size)), self._schema)
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self._held, self._spilled = {}, {}
+        if self._file is not None:
+            self._file.close()
+
+
+def _told_apart_by(events: Events, codes: Ints) -> list[Any]:
+    """Return columns of 64 bits that tell an event from another: its place, time, sign and user."""
+    points = [codes] if events.points.dtype == object else [*np.asarray(events.points, np.float64).T]
+    parts = [*points, events.sign.astype(np.int64)] + ([] if events.time is None else [events.time])
+    if events.users is not None and len(events.users):
+        each = events.users.dictionary_encode()
+        hashes = [int.from_bytes(blake2b(user, digest_size=8).digest()) for user in each.dictionary.to_pylist()]
+        parts.append(np.array(hashes, np.uint64)[each.indices.to_numpy()])
+    return parts
+
+
+def _joined(batches: list[pa.RecordBatch]) -> EncodedEvents:
+    """Return one tick's events of one sign. With users they are put into the order of their time, then of their place.
+
+    So which of a user's events are within the bound does not depend on the order of rows or files.
+    """
+    table = pa.Table.from_batches(batches)
+    codes: Ints = table["code"].to_numpy()
+    if "user" not in table.column_names:
+        return EncodedEvents(codes, UserIds("text", pa.array([], pa.large_binary())))
+    order = np.lexsort((codes, table["time"].to_numpy()))
+    users = table["user"].combine_chunks().take(pa.array(order))
+    return EncodedEvents(codes[order], UserIds("text", users))

@@ -1,0 +1,89 @@
+"""Range queries on a release's tree: each query descends only where its edge runs.
+
+A node that a query covers wholly answers for everything below it; one that it misses is dropped; only nodes
+cut by its edge are opened. With ``c_u`` the covered share of node u, the answer is ``Σ c_v · count(v)`` over
+the cells and its noise variance ``Σ c_u² · own_variance(u)`` over all nodes, both as if all nodes had been
+looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phdstream.arrays import Bools, Floats, Ints
+from phdstream.domains import Domain
+from phdstream.release.estimate import Estimate
+from phdstream.release.share_noise import share_noise
+
+__all__ = ["answer_queries", "parents_of"]
+
+_QUERIES_AT_ONCE = 4096
+
+CoveredShare = Callable[[Ints, NDArray[Any], Bools], Floats]
+"""The share of each node's measure inside the query at the same position, exact where asked; see `Domain`."""
+
+
+def answer_queries(domain: Domain, estimate: Estimate, queries: NDArray[Any], covered: CoveredShare) -> Floats:
+    """Return, for each query, the estimate, the unbiased estimate and the variance of its noise: (3, queries)."""
+    first, past = _children(domain, estimate)
+    variance_below = _subtree_sums(estimate.own_variance, first, past)
+    parts = [
+        _descend(estimate, variance_below, first, past, queries[i : i + _QUERIES_AT_ONCE], covered)
+        for i in range(0, len(queries), _QUERIES_AT_ONCE)
+    ]
+    if estimate.share_variance.any():
+        for i, part in enumerate(parts):
+            some = queries[i * _QUERIES_AT_ONCE : (i + 1) * _QUERIES_AT_ONCE]
+            part[2] += share_noise(estimate, first, past, some, covered)
+    return np.concatenate(parts, axis=1) if parts else np.zeros((3, 0))
+
+
+def parents_of(domain: Domain, estimate: Estimate) -> Ints:
+    """Return where each node's parent stands in the estimate; the root's is the root."""
+    above = np.array([0, *domain.level_bits])[domain.levels(estimate.node)]
+    at: Ints = np.searchsorted(estimate.node, np.maximum(estimate.node >> above, 1)).astype(np.int64)
+    return at
+
+
+def _children(domain: Domain, estimate: Estimate) -> tuple[Ints, Ints]:
+    """Return where each node's children stand in the estimate, from and up to; nodes are in order, level by level."""
+    levels = domain.levels(estimate.node)
+    bits = np.array([*domain.level_bits, 0])[levels]
+    first = np.searchsorted(estimate.node, estimate.node << bits)
+    past = np.searchsorted(estimate.node, (estimate.node + 1) << bits)
+    return np.where(estimate.leaf, 0, first), np.where(estimate.leaf, 0, past)
+
+
+def _subtree_sums(own: Floats, first: Ints, past: Ints) -> Floats:
+    """Return each node's amount with all below it. Children stand after their parents, so from the end."""
+    parent = np.zeros(own.size, dtype=np.int64)
+    inner = np.flatnonzero(past > first)
+    parent[1:] = np.repeat(inner, (past - first)[inner])
+    total = own.copy()
+    for i in range(own.size - 1, 0, -1):
+        total[parent[i]] += total[i]
+    return total
+
+
+def _descend(
+    e: Estimate, variance_below: Floats, first: Ints, past: Ints, queries: NDArray[Any], covered: CoveredShare
+) -> Floats:
+    answer = np.zeros((3, len(queries)))
+    query, at = np.arange(len(queries)), np.zeros(len(queries), dtype=np.int64)
+    while query.size:
+        share = covered(e.node[at], queries[query], e.leaf[at] | (e.own_variance[at] > 0))
+        query, at, share = query[share > 0], at[share > 0], share[share > 0]
+        whole, leaf = share >= 1, e.leaf[at]
+        ends = whole | leaf
+        np.add.at(answer[0], query[ends], (share * e.count[at])[ends])
+        np.add.at(answer[1], query[ends], (share * e.unbiased[at])[ends])
+        np.add.at(answer[2], query, np.where(whole, variance_below[at], share**2 * e.own_variance[at]))
+        query, at = query[~ends], at[~ends]
+        number = past[at] - first[at]
+        within = np.arange(number.sum()) - np.repeat(np.cumsum(number) - number, number)
+        query, at = np.repeat(query, number), np.repeat(first[at], number) + within
+    return answer

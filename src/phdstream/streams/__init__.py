@@ -1,0 +1,1 @@
+"""What every private stream does, and the two methods: the paper's, and tracking."""

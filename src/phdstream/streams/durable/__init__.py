@@ -1,0 +1,1 @@
+"""Streams in a folder that survive a crash at any instant."""

@@ -1,0 +1,1 @@
+"""The paper's method, repaired where it was not private."""

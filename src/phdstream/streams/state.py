@@ -1,0 +1,109 @@
+"""State files: plain arrays and JSON in one zip (NumPy's npz), with a checksum, written whole or not at all. No pickle.
+
+The first line is ``phdstream-state 2 <sha256 of all that follows>``, so a file in which any byte was changed, lost or
+added is refused: a table of users that lost its end would let those users contribute anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from phdstream.errors import StateError
+from phdstream.streams.durable.folders import replace_file
+
+__all__ = [
+    "FORMAT",
+    "Arrays",
+    "decode_state",
+    "encode_state",
+    "nest",
+    "read_state",
+    "replace_file",
+    "unnest",
+    "write_state",
+]
+
+FORMAT = 2
+"""The version of the layout; a file with another one is refused."""
+Arrays = dict[str, NDArray[Any]]
+_META = "meta"
+_HEADER = re.compile(rb"phdstream-state ([0-9]{1,9}) ([0-9a-f]{64})\n")
+
+
+def write_state(path: Path, meta: dict[str, Any], arrays: Arrays) -> None:
+    """Write a state so that after a crash at any instant the file is the old one or the new one, whole."""
+    content = encode_state(meta, arrays)
+    replace_file(path, lambda file: file.write(content))
+
+
+def read_state(path: Path) -> tuple[dict[str, Any], Arrays]:
+    """Return what `write_state` wrote, or say what is wrong with the file."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise StateError(f"there is no saved state at {path}.") from None
+    except OSError as error:
+        raise StateError(f"the state {path} cannot be read: {error.strerror}.") from None
+    return decode_state(content, path)
+
+
+def encode_state(meta: dict[str, Any], arrays: Arrays) -> bytes:
+    """Return a state as a file's content."""
+    body = io.BytesIO()
+    header = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
+    np.savez(body, allow_pickle=False, **({_META: header} | arrays))
+    content = body.getbuffer()
+    return b"".join([f"phdstream-state {FORMAT} {_digest(content)}\n".encode(), content])
+
+
+def decode_state(content: bytes, path: Path) -> tuple[dict[str, Any], Arrays]:
+    """Return what `encode_state` was given, or say what is wrong with the file at ``path``."""
+    if content.startswith(b"PK"):
+        raise StateError(f"{path} was written by a version before 0.1.0, which this one does not read.")
+    header = _HEADER.match(content)
+    if header is None:
+        raise _damaged(path, "its first line is not one of a state")
+    if int(header[1]) != FORMAT:
+        raise StateError(
+            f"{path} has format {int(header[1])}, this version reads {FORMAT}: use the phdstream that wrote it."
+        )
+    body = memoryview(content)[header.end() :]
+    if _digest(body).encode() != header[2]:
+        raise _damaged(path, "its checksum does not fit")
+    try:
+        with np.load(io.BytesIO(body), allow_pickle=False) as saved:
+            arrays = {name: saved[name] for name in saved.files}
+        meta: dict[str, Any] = dict(json.loads(arrays.pop(_META).tobytes()))
+    except Exception as error:  # the bytes are as they were written, so whatever it is, no state was written
+        raise _damaged(path, type(error).__name__) from None
+    return meta, arrays
+
+
+def _digest(content: bytes | memoryview) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _damaged(path: Path, why: str) -> StateError:
+    return StateError(f"{path} is not a whole phdstream state ({why}). Restore it from a backup of that tick.")
+
+
+def nest(prefix: str, arrays: Arrays) -> Arrays:
+    """Put a prefix before every name.
+
+    >>> list(nest("node", {"share": np.zeros(1)}))
+    ['node.share']
+    """
+    return {f"{prefix}.{name}": array for name, array in arrays.items()}
+
+
+def unnest(prefix: str, arrays: Arrays) -> Arrays:
+    """Return the arrays under a prefix, without it."""
+    return {name[len(prefix) + 1 :]: array for name, array in arrays.items() if name.startswith(prefix + ".")}

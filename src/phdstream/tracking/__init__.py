@@ -1,5 +1,0 @@
-"""Tracking: the structure is chosen from what is already public, so all budget goes to counting."""
-
-from phdstream.tracking.stream import TrackingStream
-
-__all__ = ["TrackingStream"]

@@ -1,0 +1,75 @@
+"""The benchmarks run, at small sizes, and write what they promise. No time is judged here."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from benchmarks.__main__ import growth, main
+from benchmarks.measure import Figure, exponent, machine, table
+from benchmarks.whole_run import whole_run
+
+import phdstream as phd
+from benchmarks import kernels, ticks
+
+
+def test_all_of_it_runs_and_is_written(tmp_path, capsys):
+    path = tmp_path / "results.json"
+    small = ["--events", "10000", "--nodes", "100", "--ticks", "20"]
+    main([*small, "--json", str(path)])
+    written = json.loads(path.read_text())
+    groups = {figure["group"] for figure in written["figures"]}
+    assert groups == {
+        "events",
+        "dimension",
+        "noise",
+        "tick",
+        "release",
+        "state",
+        "nodes",
+        "depth",
+        "steady",
+        "start-up",
+    }
+    assert all(figure["ratio"] > 0 for figure in written["figures"])
+    assert written["machine"]["cores"] >= 1
+    assert "| times the reference |" in capsys.readouterr().out
+
+
+def test_the_run_is_measured_against_polars():
+    seconds, memory = whole_run(rows=20_000, repeats=1)
+    assert seconds.amount > 0
+    assert 1 < memory.amount < 10_000
+
+
+def test_another_method_can_be_measured():
+    class Other(phd.PHDStream):
+        made = 0
+
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+            Other.made += 1
+
+    figures = ticks.one_tick(Other, leaves=10, points=200, repeats=2)
+    assert Other.made >= 2
+    assert [f.what for f in figures if f.group == "tick"] == ["simulated noise", "production noise"]
+
+
+def test_growth_is_fitted():
+    assert exponent([1, 10, 100], [2, 20, 200]) == pytest.approx(1)
+    assert exponent([1, 10, 100], [5, 500, 50_000]) == pytest.approx(2)
+    figures = [Figure("a", "b", size, size**1.5, "c", 1.0) for size in (10, 100, 1000)]
+    assert growth(figures) == {"a, b": pytest.approx(1.5)}
+    assert growth(figures[:2]) == {}
+
+
+def test_a_figure_is_a_ratio_of_the_same_run():
+    figure = Figure("a", "b", 1000, 0.5, "c", 0.25)
+    assert figure.ratio == 2
+    assert "| a | b | 1,000 | 500 | 2 | c |" in table([figure])
+    assert {"processor", "cores", "load", "python", "numpy"} == set(machine())
+
+
+def test_noise_is_measured_against_opendp():
+    (figure,) = kernels.noise(1000, [4.3])
+    assert figure.reference_amount > 0

@@ -1,0 +1,219 @@
+"""The privacy loss of whole outputs, computed exactly: every tree and noisy sum that can come out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+import phdstream as phd
+from phdstream.counters import BinaryTree, Block, Counter, Hybrid, Simple
+from phdstream.streams.paper import selection
+from tests.forcing import ForcedNoise, Script, all_outputs
+
+TOLERANCE = 1e-9
+LOW_AND_HIGH = (-2, 3)
+"""Beyond the data on either side the likelihood ratio of a noisy sum is constant, so two values show all losses."""
+Event = tuple[int, float, int]  # tick, place, sign
+
+
+def build(depth: int, unit: object = None, counter: object = "simple", **options: object) -> phd.PHDStream:
+    unit = phd.Event() if unit is None else unit
+    return phd.PHDStream(phd.Box([(0, 1)], depth=depth), 1.0, unit, counter=counter, **options)  # type: ignore[arg-type]
+
+
+def play(stream: phd.PHDStream, events: list[Event], ticks: int, choose: Callable[[int], int]) -> float:
+    """Run a stream whose output is forced, and return the log-probability of that output."""
+    noise = stream.noise = ForcedNoise(stream.rule, choose, LOW_AND_HIGH)
+    for tick in range(ticks):
+        come = [[x] for t, x, sign in events if t == tick and sign > 0]
+        gone = [[x] for t, x, sign in events if t == tick and sign < 0]
+        stream.update(come, gone)
+    return noise.log_probability
+
+
+def largest_loss(
+    make: Callable[[], phd.PHDStream], base: list[Event], ticks: int, other: list[list[Event]]
+) -> list[float]:
+    """Return, for each neighbour, the largest loss over all outputs, in either direction."""
+    losses = np.zeros(len(other))
+    for choices in all_outputs(lambda choose: play(make(), base, ticks, choose)):
+        log_p = play(make(), base, ticks, Script(list(choices)))
+        for i, events in enumerate(other):
+            losses[i] = max(losses[i], abs(log_p - play(make(), events, ticks, Script(list(choices)))))
+    return losses.tolist()
+
+
+def with_one_more(base: list[Event], ticks: range, cells: int) -> tuple[list[list[Event]], list[list[Event]]]:
+    """Return all neighbours of a stream with one insert more, and with one delete more."""
+    places = (np.arange(cells) + 0.5) / cells
+    return tuple([[*base, (t, x, sign)] for t in ticks for x in places] for sign in (1, -1))  # type: ignore[return-value]
+
+
+class TestOneTick:
+    """Depth 3: 26 trees, 1446 outputs, from a past with negative counts at every level."""
+
+    @staticmethod
+    def after_a_bad_past() -> phd.PHDStream:
+        """A first tick whose noise left a path that sits at the threshold at every level, between negative siblings."""
+        stream = build(depth=3)
+        bias = stream.rule.bias
+        stream.noise = _PathNoise(stream, {8: 3 * bias, 9: -bias, 5: -bias, 3: -bias})
+        stream.update()
+        return stream
+
+    base: ClassVar[list[Event]] = [(0, 0.05, 1), (0, 0.3, 1), (0, 0.3, -1), (0, 0.95, 1)]
+
+    def test_an_insert_costs_at_most_tree_and_count_and_a_delete_count_only(self) -> None:
+        inserts, deletes = ([[*self.base, (0, x, sign)] for x in (0.06, 0.3, 0.94)] for sign in (1, -1))
+        losses = largest_loss(self.after_a_bad_past, self.base, 1, inserts + deletes)
+        budget = build(depth=3).budget
+        assert max(losses[: len(inserts)]) <= budget.tree + budget.count + TOLERANCE
+        assert max(losses[: len(inserts)]) > budget.count + 0.3 * budget.tree  # not vacuous: the tree does cost
+        assert max(losses[len(inserts) :]) == pytest.approx(budget.count, abs=TOLERANCE)
+
+    def test_the_published_score_is_caught(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(selection, "project", lambda mass, released, parent, share: released)  # G itself, not P
+        budget = build(depth=3).budget
+        assert max(largest_loss(self.after_a_bad_past, [], 1, [[(0, 0.05, 1)]])) > budget.tree + budget.count + 0.05
+
+    def test_deletions_in_the_score_are_caught(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """∇F = A - D in the score: a delete then costs tree budget, which it was not given."""
+        deletes = [(0, 0.3, -1)]
+        _publish_net_counts(monkeypatch)
+        assert max(largest_loss(partial(build, 3), [], 1, [deletes])) > build(depth=3).budget.count + 0.1
+
+
+class TestDeepPath:
+    """Depth 20, all nodes of one path at the threshold: the case in which the published score leaks most."""
+
+    DEPTH = 20
+
+    def loss_of_splitting_the_whole_path(self, monkeypatch: pytest.MonkeyPatch, published: bool) -> float:
+        if published:
+            monkeypatch.setattr(selection, "project", lambda mass, released, parent, share: released)
+        log_p = [self._play(with_event) for with_event in (False, True)]
+        return abs(log_p[0] - log_p[1])
+
+    def _play(self, with_event: bool) -> float:
+        stream = build(self.DEPTH)
+        bias = stream.rule.bias
+        outputs = {(1 << level) + 1: -bias for level in range(1, self.DEPTH + 1)}
+        stream.noise = _PathNoise(stream, outputs | {1 << self.DEPTH: self.DEPTH * bias})
+        stream.update()
+        noise = stream.noise = _PathNoise(stream, dict.fromkeys(outputs, 0) | {1 << self.DEPTH: 0})
+        stream.update([[0.0]] if with_event else None)
+        return noise.log_probability
+
+    def test_within_budget(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        loss = self.loss_of_splitting_the_whole_path(monkeypatch, published=False)
+        assert loss <= build(self.DEPTH).budget.tree + TOLERANCE
+
+    def test_published_score_leaks_several_times_its_budget(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        loss = self.loss_of_splitting_the_whole_path(monkeypatch, published=True)
+        assert loss > 6 * build(self.DEPTH).budget.tree
+
+
+COUNTERS: dict[str, Callable[[float], Counter]] = {
+    "simple": Simple,
+    "block of 2": partial(Block, size=2),
+    "block of 3": partial(Block, size=3),
+    "binary tree": partial(BinaryTree, horizon=3),
+    "hybrid, always past its horizon": Hybrid,
+}
+
+
+@pytest.mark.parametrize("counter", COUNTERS.values(), ids=COUNTERS)
+class TestSeveralTicks:
+    """Two cells, three ticks, every output: the loss over the whole stream is within the budget."""
+
+    TICKS = 3
+    base: ClassVar[list[Event]] = [(0, 0.2, 1), (1, 0.8, 1), (1, 0.2, -1)]
+
+    def test_each_event(self, counter: Callable[[float], Counter]) -> None:
+        make = partial(build, 1, counter=counter)
+        inserts, deletes = with_one_more(self.base, range(self.TICKS), cells=2)
+        losses = largest_loss(make, self.base, self.TICKS, inserts + deletes)
+        budget = make().budget
+        assert max(losses[: len(inserts)]) <= budget.tree + budget.count + TOLERANCE
+        assert max(losses[len(inserts) :]) <= budget.count + TOLERANCE
+        assert max(losses) > 0.5 * budget.count
+
+    def test_each_record(self, counter: Callable[[float], Counter]) -> None:
+        make = partial(build, 1, unit=phd.Record(), counter=counter)
+        records = [[*self.base, (0, x, 1), (t, x, -1)] for x in (0.2, 0.8) for t in (0, 1, 2)]
+        assert max(largest_loss(make, self.base, self.TICKS, records)) <= 1.0 + TOLERANCE
+
+
+@pytest.mark.parametrize(
+    "options", [{"start_after": 2}, {"window": 1}, {"window": 2, "start_after": 2}, {"max_nodes": 3}]
+)
+def test_options_cost_nothing(options: dict[str, int]) -> None:
+    """A start, a window, folding: the loss of an insert over three ticks is within the same budget."""
+    make = partial(build, 1, **options)
+    base: ClassVar[list[Event]] = [(0, 0.2, 1), (1, 0.8, 1)]
+    inserts, _ = with_one_more(base, range(3), cells=2)
+    assert max(largest_loss(make, base, 3, inserts)) <= 1.0 + TOLERANCE
+
+
+def test_an_irregular_tree() -> None:
+    """Named places with different numbers of children at different depths: the same budget, every output."""
+    places = phd.Hierarchy({"a": {"b": ["x", "y"], "c": []}, "d": []})
+
+    def log_probability(events: list[str], choose: Callable[[int], int]) -> float:
+        stream = phd.PHDStream(places, 1.0, phd.Event())
+        noise = stream.noise = ForcedNoise(stream.rule, choose, LOW_AND_HIGH)
+        stream.update(events)
+        return noise.log_probability
+
+    base = ["x", "a/c"]
+    budget = phd.PHDStream(places, 1.0, phd.Event()).budget
+    worst = 0.0
+    for choices in all_outputs(lambda choose: log_probability(base, choose)):
+        log_p = log_probability(base, Script(list(choices)))
+        others = [log_probability([*base, place], Script(list(choices))) for place in ("x", "y", "a/c", "d")]
+        worst = max(worst, *(abs(log_p - other) for other in others))
+    assert budget.count < worst <= budget.tree + budget.count + TOLERANCE
+
+
+class _PathNoise(ForcedNoise):
+    """Forces the tree whose leaves are given, with these outputs; sums up the log-probability of the splits alone."""
+
+    def __init__(self, stream: phd.PHDStream, leaves: dict[int, int]) -> None:
+        super().__init__(stream.rule, lambda options: next(self._decisions), LOW_AND_HIGH)
+        self.leaves = leaves
+        self._decisions: Iterator[int] = iter(())
+
+    def add(self, values: np.ndarray, scale: float, at: np.ndarray) -> np.ndarray:
+        if scale != self.rule.scale:
+            return np.array([self.leaves[node] for node in at.tolist()], dtype=np.int64)
+        self._decisions = iter([int(node not in self.leaves) for node in at.tolist()])
+        return super().add(values, scale, at)
+
+
+def _publish_net_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the selection see ∇F = A - D, as the paper has it."""
+    from phdstream.streams.paper import stream as module
+
+    select = module.select_tree
+
+    class Net:
+        def __init__(self, inserts: object, deletes: object) -> None:
+            self.inserts, self.deletes = inserts, deletes
+
+        def within(self, nodes: np.ndarray, level: int | None = None) -> np.ndarray:
+            return self.inserts.within(nodes) - self.deletes.within(nodes)  # type: ignore[attr-defined]
+
+    original = phd.PHDStream._release_tick
+
+    def release_tick(self: phd.PHDStream, waiting: list[tuple[np.ndarray, np.ndarray]]) -> object:
+        deletes = module.CodeCounts(self.domain, np.concatenate([gone for _, gone in waiting]))
+        monkeypatch.setattr(
+            module, "select_tree", lambda store, inserts, *rest: select(store, Net(inserts, deletes), *rest)
+        )
+        return original(self, waiting)
+
+    monkeypatch.setattr(phd.PHDStream, "_release_tick", release_tick)

@@ -1,0 +1,232 @@
+"""Tracking's privacy loss: computed exactly for whole outputs, and measured at every noise call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import phdstream as phd
+from phdstream.privacy import SharedNoise
+from tests.forcing import Script, all_outputs, random_choices
+from tests.noises import Ints, KnownNoise, log_pmf
+
+TOLERANCE = 1e-9
+Event = tuple[int, float, int]  # tick, place, sign
+
+
+class ForcedSums(KnownNoise):
+    """Takes every noisy count from a script, keeps every call, and adds up the exact log-probability."""
+
+    def __init__(self, choose: Callable[[int], int], sums: tuple[int, ...]) -> None:
+        super().__init__()
+        self.choose, self.sums, self.log_probability = choose, sums, 0.0
+        self.calls: list[tuple[float, Ints, Ints]] = []
+        self.open_counts: list[ForcedParts] = []
+        self.looked_at: list[tuple[Ints, Ints]] = []
+
+    def add(self, values: Ints, scale: float, at: Ints) -> Ints:
+        chosen = self.chosen(values.size)
+        self.calls.append((scale, np.array(at), np.array(values)))
+        self.log_probability += sum(log_pmf(int(k), scale) for k in chosen - values)
+        return chosen
+
+    def chosen(self, size: int) -> Ints:
+        return np.array([self.sums[self.choose(len(self.sums))] for _ in range(size)], dtype=np.int64)
+
+
+class ForcedParts:
+    """In place of `SharedNoise`: takes what is released from the script, whatever the data.
+
+    A released value is the sum of numbers chosen for the parts a node holds, so all looks agree with each other. The
+    part of a final node is then the number minus the true count, and a dropped part the number itself: what
+    the last look costs is all that depends on the data (`privacy.divisible_noise` says why; its test adds it up).
+    """
+
+    def __init__(self, noise: ForcedSums, scale: float, held: Ints, at: Ints) -> None:
+        self.noise, self.scale, self.chosen = noise, scale, noise.chosen(int(held.sum()))
+        self.call = len(noise.calls)
+        noise.calls.append((scale, at, held))
+        noise.open_counts.append(self)
+        self.held, self.loss = held, 0.0
+
+    def add(self, values: Ints, first: Ints, held: Ints, at: Ints) -> Ints:
+        self.held = held
+        self.noise.looked_at.append((np.array(at), np.array(held)))
+        self.noise.calls[self.call] = (self.scale, np.array(at), np.array(values))
+        ends = np.concatenate([[0], np.cumsum(self.chosen)])
+        noisy: Ints = ends[first + held] - ends[first]
+        self.noise.log_probability -= self.loss
+        self.loss = sum(log_pmf(int(k), self.scale) for k in noisy - values)
+        self.noise.log_probability += self.loss
+        return noisy
+
+
+@pytest.fixture(autouse=True)
+def parts_are_forced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the noise of fine counts from scripts, too."""
+    monkeypatch.setattr("phdstream.streams.tracking.staging.SharedNoise", forced_or_not)
+
+
+def forced_or_not(noise: Any, scale: float, held: Ints, at: Ints) -> ForcedParts | SharedNoise:
+    return (ForcedParts if isinstance(noise, ForcedSums) else SharedNoise)(noise, scale, held, at)
+
+
+def finished(noise: ForcedSums) -> ForcedSums:
+    """Return the noise, if in the end every counted node held one part: else the last look was not the final one."""
+    assert all((count.held == 1).all() for count in noise.open_counts)
+    return noise
+
+
+def play(stream: phd.TrackingStream, events: list[Event], ticks: int, noise: ForcedSums) -> ForcedSums:
+    stream.noise = noise
+    for tick in range(ticks):
+        come = [[x] for t, x, sign in events if t == tick and sign > 0]
+        gone = [[x] for t, x, sign in events if t == tick and sign < 0]
+        stream.update(come, gone)
+    return finished(noise)
+
+
+class TestExactLoss:
+    """The log-probability of whole outputs under neighbouring streams: its difference is the privacy loss, exactly."""
+
+    base: ClassVar[list[Event]] = [(0, 0.1, 1), (1, 0.6, 1), (1, 0.1, -1), (2, 0.6, 1)]
+    sums = (-3, 40)
+    """Few and many: with many, leaves split; beyond the data the likelihood ratio does not change any more."""
+
+    @staticmethod
+    def make(depth: int, **options: Any) -> phd.TrackingStream:
+        return phd.TrackingStream(phd.Box([(0, 1)], depth=depth), 1.0, phd.Event(), **options)
+
+    def losses(self, make: Callable[[], phd.TrackingStream], ticks: int, outputs: Iterable[list[int]]) -> list[float]:
+        """Return, for each event that could be there in addition, the largest loss over the outputs."""
+        kinds = (1, -1) if make().deletes else (1,)
+        base = [event for event in self.base if event[2] in kinds]
+        others = [[*base, (t, x, sign)] for t in range(ticks) for x in (0.1, 0.6) for sign in kinds]
+        losses = np.zeros(len(others))
+        for choices in outputs:
+            first = play(make(), base, ticks, ForcedSums(Script(list(choices)), self.sums))
+            for i, events in enumerate(others):
+                other = play(make(), events, ticks, ForcedSums(Script(list(choices)), self.sums))
+                losses[i] = max(losses[i], abs(first.log_probability - other.log_probability))
+        return losses.tolist()
+
+    def test_every_output_of_a_start_and_a_block(self) -> None:
+        make = partial(self.make, 1, insert_only=True)
+        base = [event for event in self.base if event[2] > 0]
+        outputs = list(all_outputs(lambda choose: play(make(), base, 2, ForcedSums(choose, self.sums))))
+        assert len(outputs) > 200
+        losses = self.losses(make, 2, outputs)
+        assert max(losses) <= 1.0 + TOLERANCE
+        assert min(losses) > 0.999  # all of the budget is spent on every event: the test would notice less noise
+
+    @pytest.mark.parametrize("options", [{}, {"window": 2}, {"start_after": 2}, {"insert_only": True}], ids=str)
+    def test_random_outputs_of_several_blocks(self, options: dict[str, Any]) -> None:
+        make, ticks = partial(self.make, 3, **options), 4
+        outputs = [np.random.default_rng(seed).integers(0, 2, 400).tolist() for seed in range(40)]
+        losses = self.losses(make, ticks, outputs)
+        assert max(losses) <= 1.0 + TOLERANCE
+        assert max(losses) > 0.9
+
+    def test_blocks_are_among_the_outputs(self) -> None:
+        noise = play(self.make(2), self.base, 3, ForcedSums(lambda options: 1, self.sums))
+        leaf_scale = min(scale for scale, _, _ in noise.calls)
+        assert sum(scale == leaf_scale for scale, _, _ in noise.calls) >= 2
+
+
+def random_tick(rng: np.random.Generator, deletes: bool) -> tuple[np.ndarray, np.ndarray]:
+    return rng.beta(1, 4, (rng.integers(80), 2)), rng.beta(1, 4, (rng.integers(20) if deletes else 0, 2))
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "window": {"window": 3},
+    "start": {"start_after": 3},
+    "few nodes": {"max_nodes": 25},
+    "insert only": {"insert_only": True},
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 100_000), sign=st.sampled_from([1, -1]), fanout=st.sampled_from([2, 4]))
+def test_every_noise_call_sees_at_most_what_was_declared(
+    options: dict[str, Any], seed: int, sign: int, fanout: int
+) -> None:
+    """Two neighbours forced to the same outputs: all questions are the same; answers differ by the event's share."""
+    rng = np.random.default_rng(seed)
+    domain = phd.Box([(0, 1), (0, 1)], fanout=fanout, depth=8 if fanout == 2 else 4)
+    deletes = phd.TrackingStream(domain, 1.0, phd.Event(), **options).deletes
+    if sign < 0 and not deletes:
+        return
+    event, when = rng.random((1, 2)), int(rng.integers(9))
+    ticks = [random_tick(rng, deletes) for _ in range(9)]
+    calls, looks = [], []
+    for with_event in (False, True):
+        stream = phd.TrackingStream(domain, 1.0, phd.Event(), **options)
+        noise = stream.noise = ForcedSums(random_choices(seed), (-20, 0, 30, 300))
+        for t, (come, gone) in enumerate(ticks):
+            if with_event and t == when:
+                come, gone = (np.r_[come, event], gone) if sign > 0 else (come, np.r_[gone, event])
+            stream.update(come, gone)
+        calls.append(finished(noise).calls)
+        looks.append(noise.looked_at)
+    assert len(calls[0]) == len(calls[1])
+    for look, look_2 in zip(*looks, strict=True):  # every stage of a fine count asks the same, too
+        np.testing.assert_array_equal(look, look_2)
+    spent = 0.0
+    for (scale, at, values), (scale_2, at_2, values_2) in zip(*calls, strict=True):
+        assert scale == scale_2
+        np.testing.assert_array_equal(at, at_2)  # what is asked about is public
+        difference = np.abs(values - values_2).sum()
+        assert difference <= 1
+        spent += difference / scale
+    assert spent <= stream.budget.count + 1e-12
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 100_000))
+def test_counted_nodes_are_disjoint(seed: int) -> None:
+    """What parallel composition needs: within one call no node lies inside another."""
+    rng = np.random.default_rng(seed)
+    stream = phd.TrackingStream(phd.Box([(0, 1), (0, 1)], depth=8), 1.0, phd.Event())
+    noise = stream.noise = ForcedSums(random_choices(seed), (-20, 0, 30, 300))
+    for _ in range(8):
+        stream.update(*random_tick(rng, deletes=True))
+    for _, at, _ in noise.calls:
+        first, past = stream._halves.code_range(np.sort(at))
+        order = np.argsort(first)
+        assert (past[order][:-1] <= first[order][1:]).all()
+
+
+@pytest.mark.parametrize(
+    ("unit", "options", "events"),
+    [
+        (phd.Event(), {}, 1),
+        (phd.Record(), {}, 2),
+        (phd.Record(), {"insert_only": True}, 1),
+        (phd.Record(), {"window": 5}, 1),
+        (phd.User(inserts=3, deletes=2), {}, 5),
+        (phd.User(inserts=3, deletes=2), {"window": 5}, 3),
+    ],
+    ids=str,
+)
+def test_a_units_events_share_epsilon(unit: Any, options: dict[str, Any], events: int) -> None:
+    stream = phd.TrackingStream(phd.Box([(0, 1)]), 1.2, unit, **options)
+    assert stream.budget.count <= 1.2 / events
+    assert stream.budget.count == pytest.approx(1.2 / events)
+    parts = (stream._for_total, stream._for_zones, stream._for_leaves)
+    assert sum(parts) <= stream.budget.count * (1 + 1e-12)
+
+
+def test_the_open_blocks_events_are_said_to_be_private() -> None:
+    stream = phd.TrackingStream(phd.Box([(0, 1), (0, 1)]), 1.0, phd.Event(), noise=phd.Simulation(seed=1))
+    for _ in range(3):
+        release = stream.update(np.random.default_rng(1).random((50, 2)))
+    assert "the events of the open block" in stream.describe()
+    assert not any("codes" in name or "batch" in name for name in release.to_arrays())
