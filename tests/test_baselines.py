@@ -27,7 +27,7 @@ def test_without_noise_they_follow_the_size_of_the_data(baseline: Any) -> None:
     assert release.tick == 3
     assert "not private" in release.privacy
     assert "not private" in repr(release)
-    assert release.facts["method"].startswith("baseline")
+    assert release.metadata["method"].startswith("baseline")
 
 
 def test_baseline_1_forgets_what_was_deleted() -> None:
@@ -56,7 +56,7 @@ class TestFixedPartition:
         assert release.total == 500
         np.testing.assert_array_equal(release.leaves, first.leaves)
         assert abs(len(release.sample()) - 500) < 1
-        assert release.facts["method"] == "baseline 3"
+        assert release.metadata["method"] == "baseline 3"
 
     def test_a_start_holds_until_it_comes(self) -> None:
         method = FixedPartition(SQUARE, 1.0, start_after=3, noise=KnownNoise())

@@ -50,8 +50,8 @@ class _Baseline:
     def _offline(self, inserts: Any, deletes: Any = None) -> Release:
         """Run offline PrivTree + Counting once, with the whole ε."""
         release = PHDStream(self.domain, self.epsilon, Event(), noise=self.noise).update(inserts, deletes)
-        facts = release.facts | {"privacy": _NOT_PRIVATE, "method": self.method}
-        return replace(release, tick=self.tick, facts=facts)
+        metadata = release.metadata | {"privacy": _NOT_PRIVATE, "method": self.method}
+        return replace(release, tick=self.tick, metadata=metadata)
 
 
 class OfflineEachTickNotPrivate(_Baseline):
@@ -87,7 +87,9 @@ class TrackingEachTickNotPrivate(OfflineEachTickNotPrivate):
 
     def _offline(self, inserts: Any, deletes: Any = None) -> Release:
         release = TrackingStream(self.domain, self.epsilon, Event(), noise=self.noise).update(inserts, deletes)
-        return replace(release, tick=self.tick, facts=release.facts | {"privacy": _NOT_PRIVATE, "method": self.method})
+        return replace(
+            release, tick=self.tick, metadata=release.metadata | {"privacy": _NOT_PRIVATE, "method": self.method}
+        )
 
 
 class OfflineOnChangesNotPrivate(_Baseline):
@@ -142,7 +144,7 @@ class FixedPartition:
             self._bank.extend(release.leaves.size)
         else:
             release = self._count(*self._intake.admit(inserts, deletes, None, None))
-        self._last = replace(release, facts=release.facts | {"method": "baseline 3"})
+        self._last = replace(release, metadata=release.metadata | {"method": "baseline 3"})
         return self._last
 
     def _count(self, come: Ints, gone: Ints) -> Release:

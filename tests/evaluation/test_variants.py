@@ -20,7 +20,7 @@ def test_what_is_not_private_says_so() -> None:
     stream = PublishedScoreNotPrivate(SQUARE, 1.0, noise=phd.Simulation(1))
     release = stream.update(crowd(100, 1))
     assert "not private" in release.privacy
-    assert release.facts["method"] == "published"
+    assert release.metadata["method"] == "published"
     name = "phdstream-published-not-private"
     assert not METHODS[name].private
     assert "not private" in METHODS[name].label

@@ -164,10 +164,10 @@ def test_a_user_without_inserts_is_told_what_is_missing():
     ],
 )
 def test_promises_say_to_whom(unit, words):
-    assert unit.promise.startswith("each ")
-    assert all(word in unit.promise for word in words)
-    assert not re.search(r"[_{}]|None|ε", unit.promise)
+    assert unit.guarantee.startswith("each ")
+    assert all(word in unit.guarantee for word in words)
+    assert not re.search(r"[_{}]|None|ε", unit.guarantee)
 
 
 def test_promises_use_the_singular_for_one():
-    assert "1 appearance and 1 disappearance " in User(1, 1).promise
+    assert "1 appearance and 1 disappearance " in User(1, 1).guarantee

@@ -120,7 +120,7 @@ def test_every_release_is_whole_without_the_fallback(name: str, method: type[Str
             gone = before if stream.deletes and before is not None and rng.random() < 0.7 else None
             release, before = stream.update(come, deletes=gone), come
             assert whole(release), (seed, faults(domain, release.estimate))
-            assert "fallback" not in release.facts, seed
+            assert "fallback" not in release.metadata, seed
 
 
 def test_a_state_s_outline_gives_no_negative_counts() -> None:
@@ -132,7 +132,7 @@ def test_a_state_s_outline_gives_no_negative_counts() -> None:
     for day in range(3):
         release = stream.update(np.random.default_rng(day).normal((-73.98, 40.74), 0.05, (15_000, 2)))
         assert whole(release)
-        assert "fallback" not in release.facts
+        assert "fallback" not in release.metadata
         assert np.abs(stream._model.view.lean).max() <= 1
 
 
@@ -247,8 +247,8 @@ def test_a_fault_in_the_model_never_stops_a_stream(
     monkeypatch.setattr(module, step, lambda *args: spoilt(kind, original(*args)))
     releases, faulty, _ = run(method, domain)
     assert all(whole(release) for release in releases)
-    assert any(release.facts.get("fallback") is True for release in releases)
-    assert not any("fallback" in release.facts for release in expected)
+    assert any(release.metadata.get("fallback") is True for release in releases)
+    assert not any("fallback" in release.metadata for release in expected)
     assert [release.total for release in releases] == pytest.approx([release.total for release in expected], abs=1)
     if step in ("publish", "estimate"):  # what is published is asked nothing of: the very same noise
         assert [(d.scale, d.at.tolist()) for d in faulty.draws] == [(d.scale, d.at.tolist()) for d in noise.draws]
@@ -268,12 +268,12 @@ def test_after_a_fault_in_one_tick_the_stream_goes_on(
         assert whole(faulty)
         stream.save(tmp_path / "state")
     copy = method.load(tmp_path / "state")
-    assert copy.release.facts == faulty.facts  # type: ignore[union-attr]
+    assert copy.release.metadata == faulty.metadata  # type: ignore[union-attr]
     for _ in range(3):
         releases = [one.update(come) for one in (stream, copy)]
         assert all(whole(release) for release in releases)
         assert all(faults(domain, release.estimate) == [] for release in releases)
-    assert "fallback" not in releases[1].facts
+    assert "fallback" not in releases[1].metadata
     np.testing.assert_array_equal(releases[1].sample().shape[1], 2)
 
 
@@ -287,7 +287,7 @@ def test_any_other_step_of_the_model_may_fail_too(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(model_module, step, fails)
     releases, _, _ = run(phd.TrackingStream, domain_of("region", 2), ticks=25, max_nodes=40)
     assert all(whole(release) for release in releases)
-    assert any("fallback" in release.facts for release in releases)
+    assert any("fallback" in release.metadata for release in releases)
 
 
 def test_the_plain_shares_come_before_the_total_alone(monkeypatch: pytest.MonkeyPatch) -> None:

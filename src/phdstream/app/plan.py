@@ -132,7 +132,7 @@ def explain(plan: Plan) -> str:
     rows = [(name, expect(other)) for name, other in alternatives(plan).items()]
     width = max(len(name) for name, _ in rows)
     lines = [
-        f"{plan.epsilon:g}-differential privacy for {plan.unit.promise}, by the paper's method (PHDStream).",
+        f"{plan.epsilon:g}-differential privacy for {plan.unit.guarantee}, by the paper's method (PHDStream).",
         f"{plan.events_per_tick:,} events a tick for {plan.ticks:,} ticks: {plan.present:,} points at the end.",
         "",
         f"{'':{width}}  noise of a cell (standard deviation)   about how    smallest area good to {plan.target:.0%}",

@@ -98,7 +98,7 @@ def explain_trial(plan: Plan) -> str:
     rows = [(name, try_out(other)) for name, other in alternatives(plan).items()]
     width = max(len(name) for name, _ in rows)
     lines = [
-        f"{plan.epsilon:g}-differential privacy for {plan.unit.promise}, by tracking (the default method).",
+        f"{plan.epsilon:g}-differential privacy for {plan.unit.guarantee}, by tracking (the default method).",
         f"{plan.events_per_tick:,} events a tick for {plan.ticks:,} ticks: {plan.present:,} points at the end.",
         "",
         f"{'':{width}}   error of    cells at    smallest area good to {plan.target:.0%}",

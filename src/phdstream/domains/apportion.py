@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phdstream.arrays import Bools, Floats, Ints
+from phdstream.arrays import Bools, Floats, Ints, ragged
 from phdstream.domains.codes import hash_uniform
 
 __all__ = ["collected", "divide_among_children", "groups", "repeated"]
@@ -34,7 +34,7 @@ def divide_among_children(counts: Ints, parent: Ints, share: Floats, nodes: Ints
     width = 1 << max(0, int(sizes.max(initial=1)) - 1).bit_length()
     if parent.size == counts.size * width:  # all families are whole, so their members stand in the rows of a table
         return _halve(counts, share.reshape(-1, width), None, nodes, key).ravel()
-    within = np.arange(parent.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    _, within = ragged(sizes)
     shares, there = np.zeros((counts.size, width)), np.zeros((counts.size, width), dtype=bool)
     shares[parent, within], there[parent, within] = share, True
     return _halve(counts, shares, there, nodes, key)[parent, within]

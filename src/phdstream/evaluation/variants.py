@@ -13,7 +13,7 @@ from phdstream.domains import Domain
 from phdstream.privacy import Event, Noise
 from phdstream.release import Release
 from phdstream.streams.code_counts import CodeCounts
-from phdstream.streams.guarantee import facts
+from phdstream.streams.guarantee import metadata
 from phdstream.streams.intake import Intake
 from phdstream.streams.paper.estimation import estimate
 from phdstream.streams.paper.nodes import NodeStore
@@ -39,7 +39,7 @@ class PublishedScoreNotPrivate:
     def __init__(self, domain: Domain, epsilon: float, *, noise: Noise) -> None:
         repaired = PHDStream(domain, epsilon, Event(), noise=noise)
         claim = {"privacy": "not private: the score as published, for comparison only", "method": "published"}
-        self._domain, self._noise, self._facts = domain, noise, facts(repaired) | claim
+        self._domain, self._noise, self._metadata = domain, noise, metadata(repaired) | claim
         self._rule, self._key = repaired.rule, noise.key()
         self._intake = Intake(domain, Event(), deletes=True)
         self._store = NodeStore(domain, repaired.counter)
@@ -54,7 +54,7 @@ class PublishedScoreNotPrivate:
         nodes = self._store["node"][leaves]
         self._store.count(leaves, come.within(nodes) - gone.within(nodes), self._noise)
         published = estimate(self._store, tree, self._key)
-        release = Release(self._domain, self._tick, published, self._key, self._facts, *self._before)
+        release = Release(self._domain, self._tick, published, self._key, self._metadata, *self._before)
         self._before = release.leaves, release.points
         return release
 

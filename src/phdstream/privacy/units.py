@@ -22,7 +22,7 @@ class Unit(Protocol):
     """At most how many inserts and deletes one unit has over the whole stream."""
 
     @property
-    def promise(self) -> str:
+    def guarantee(self) -> str:
         """The guarantee in plain English."""
         ...
 
@@ -44,7 +44,7 @@ class Event:
     """
 
     @property
-    def promise(self) -> str:
+    def guarantee(self) -> str:
         """The guarantee in plain English."""
         return "each single event (one appearance or one disappearance)"
 
@@ -65,7 +65,7 @@ class Record:
     """
 
     @property
-    def promise(self) -> str:
+    def guarantee(self) -> str:
         """The guarantee in plain English."""
         return "each record (one appearance together with its later disappearance)"
 
@@ -85,7 +85,7 @@ class User:
     The bound is enforced, not assumed: what a user has beyond it is dropped before anything else
     sees it, over the whole life of the stream.
 
-    >>> User(inserts=4, deletes=4).promise
+    >>> User(inserts=4, deletes=4).guarantee
     'each user, through all their events (at most 4 appearances and 4 disappearances are used, ever)'
     """
 
@@ -101,7 +101,7 @@ class User:
                 )
 
     @property
-    def promise(self) -> str:
+    def guarantee(self) -> str:
         """The guarantee in plain English."""
         come, gone = _number(self.inserts, "appearance"), _number(self.deletes, "disappearance")
         return f"each user, through all their events (at most {come} and {gone} are used, ever)"

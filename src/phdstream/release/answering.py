@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phdstream.arrays import Bools, Floats, Ints
+from phdstream.arrays import Bools, Floats, Ints, ragged
 from phdstream.domains import Domain
 from phdstream.release.estimate import Estimate
 from phdstream.release.share_noise import share_noise
@@ -83,7 +83,6 @@ def _descend(
         np.add.at(answer[1], query[ends], (share * e.unbiased[at])[ends])
         np.add.at(answer[2], query, np.where(whole, variance_below[at], share**2 * e.own_variance[at]))
         query, at = query[~ends], at[~ends]
-        number = past[at] - first[at]
-        within = np.arange(number.sum()) - np.repeat(np.cumsum(number) - number, number)
-        query, at = np.repeat(query, number), np.repeat(first[at], number) + within
+        owner, within = ragged(past[at] - first[at])
+        query, at = query[owner], first[at][owner] + within
     return answer

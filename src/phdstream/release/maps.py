@@ -102,8 +102,8 @@ def cell_shapes(domain: Domain, nodes: NDArray[np.int64]) -> NDArray[Any]:
     return np.atleast_1d(shapely.box(*domain.bounds(nodes).T))
 
 
-def geodataframe(columns: Any, shapes: NDArray[Any], crs: str | None, facts: dict[str, Any]) -> Any:
-    """Return a GeoDataFrame that carries the release's facts in its ``attrs``."""
+def geodataframe(columns: Any, shapes: NDArray[Any], crs: str | None, metadata: dict[str, Any]) -> Any:
+    """Return a GeoDataFrame that carries the release's metadata in its ``attrs``."""
     frame = need("geopandas").GeoDataFrame(columns, geometry=shapes, crs=crs)
-    frame.attrs |= {"phdstream": facts, "privacy": facts.get("privacy", "")}
+    frame.attrs |= {"phdstream": metadata, "privacy": metadata.get("privacy", "")}
     return frame

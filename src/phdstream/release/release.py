@@ -59,21 +59,21 @@ class Changes:
     inserts: Floats
     deletes: Floats
     names: tuple[str, ...]
-    facts: dict[str, Any] = field(repr=False, default_factory=dict)
+    metadata: dict[str, Any] = field(repr=False, default_factory=dict)
 
     def to_table(self) -> pa.Table:
         """Return the changes as an Arrow table: the coordinates, and ``sign`` (+1 appears, -1 disappears)."""
         points = np.concatenate([self.deletes, self.inserts])
         sign = np.repeat(np.array([-1, 1], dtype=np.int8), [len(self.deletes), len(self.inserts)])
         columns = {name: points[:, i] for i, name in enumerate(self.names)}
-        return _table(columns | {"sign": sign}, self.facts)
+        return _table(columns | {"sign": sign}, self.metadata)
 
 
 @dataclass(frozen=True)
 class Release:
     """A tick's public result: a partition of the domain into cells, with a count for each.
 
-    Made by `Stream.update`. ``facts`` states what was promised: unit, ε, method, version. While a stream is still
+    Made by `Stream.update`. ``metadata`` states what was promised: unit, ε, method, version. While a stream is still
     collecting events for its start (``start_after``), ``held`` is True and nothing is known yet.
 
     >>> import phdstream as phd
@@ -92,7 +92,7 @@ class Release:
     tick: int
     estimate: Estimate
     key: int
-    facts: dict[str, Any]
+    metadata: dict[str, Any]
     previous_nodes: Ints
     previous_points: Ints
     held: bool = False
@@ -100,7 +100,7 @@ class Release:
     @property
     def privacy(self) -> str:
         """What the release may claim, in words; experiments say "simulated, not private" here."""
-        return str(self.facts.get("privacy", ""))
+        return str(self.metadata.get("privacy", ""))
 
     @property
     def total(self) -> float:
@@ -144,7 +144,7 @@ class Release:
         columns |= self.domain.cell_columns(nodes)
         columns |= {"count": self.estimate.count[order], "unbiased": self.estimate.unbiased[order]}
         columns |= {"stderr": np.sqrt(self.estimate.variance[order]), "points": self.estimate.points[order]}
-        return _table(columns, self.facts)
+        return _table(columns, self.metadata)
 
     def count(self, rectangles: Any, confidence: float = 0.95) -> Counts:
         """Estimate how many points lie in rectangles, an array (n, 2d): all minima, then all maxima."""
@@ -164,7 +164,7 @@ class Release:
         cells, shapes = h3_shapes(self.domain, resolution)
         answer = self._answer("_shapes", shapes, confidence)
         columns = {"h3": np.array(cells), "count": answer.value, "unbiased": answer.unbiased}
-        return _table(columns | {"stderr": answer.stderr, "low": answer.low, "high": answer.high}, self.facts)
+        return _table(columns | {"stderr": answer.stderr, "low": answer.low, "high": answer.high}, self.metadata)
 
     def to_geodataframe(self, what: str = "points") -> Any:
         """Return the synthetic ``"points"``, or the ``"cells"`` with their counts, as a GeoDataFrame."""
@@ -174,8 +174,8 @@ class Release:
         crs = domain_crs(self.domain)
         if what == "points":
             shapes = np.atleast_1d(shapely.points(self.sample()))
-            return geodataframe({"tick": np.full(shapes.size, self.tick)}, shapes, crs, self.facts)
-        return geodataframe(self.cells().to_pandas(), cell_shapes(self.domain, self.leaves), crs, self.facts)
+            return geodataframe({"tick": np.full(shapes.size, self.tick)}, shapes, crs, self.metadata)
+        return geodataframe(self.cells().to_pandas(), cell_shapes(self.domain, self.leaves), crs, self.metadata)
 
     def _answer(self, kind: str, queries: NDArray[Any], confidence: float) -> Counts:
         if not isinstance(confidence, float | int) or not 0 < confidence < 1 or (1 + confidence) / 2 == 1:
@@ -237,7 +237,7 @@ class Release:
         new = np.delete(np.arange(nodes.size), now[same])
         gone = self.domain.sample(self.previous_nodes[old], self.previous_points[old], self.key)
         come = self.domain.sample(nodes[new], points[new], self.key)
-        return Changes(*_difference(come, gone), self.domain.names, self.facts)
+        return Changes(*_difference(come, gone), self.domain.names, self.metadata)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the release as plain arrays, to publish it again after a crash, bit for bit."""
@@ -252,14 +252,14 @@ class Release:
         domain: Domain,
         tick: int,
         key: int,
-        facts: dict[str, Any],
+        metadata: dict[str, Any],
         arrays: dict[str, NDArray[Any]],
         held: bool,
     ) -> Release:
         """Return the release that `to_arrays` described."""
         columns = dict(arrays)
         nodes, points = columns.pop("previous_nodes"), columns.pop("previous_points")
-        return cls(domain, tick, Estimate(**columns), key, facts, nodes, points, held)
+        return cls(domain, tick, Estimate(**columns), key, metadata, nodes, points, held)
 
     def __repr__(self) -> str:
         state = "held until the start" if self.held else f"total {self.total:g}, {self.leaves.size} cells"
@@ -282,7 +282,9 @@ def _quantile(confidence: float) -> float:
     return max(normal, -math.log(1 - confidence) / math.sqrt(2))
 
 
-def _table(columns: dict[str, Any], facts: dict[str, Any]) -> pa.Table:
-    """Return an Arrow table that carries the release's facts, above all what it may claim about privacy."""
+def _table(columns: dict[str, Any], metadata: dict[str, Any]) -> pa.Table:
+    """Return an Arrow table that carries the release's metadata, above all what it may claim about privacy."""
     table = pa.table({name: pa.array(values) for name, values in columns.items()})
-    return table.replace_schema_metadata({"phdstream": json.dumps(facts), "privacy": str(facts.get("privacy", ""))})
+    return table.replace_schema_metadata(
+        {"phdstream": json.dumps(metadata), "privacy": str(metadata.get("privacy", ""))}
+    )

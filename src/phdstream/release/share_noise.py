@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phdstream.arrays import Bools, Floats, Ints
+from phdstream.arrays import Bools, Floats, Ints, ragged
 from phdstream.release.estimate import Estimate
 
 __all__ = ["share_noise", "share_noise_of_all"]
@@ -32,10 +32,10 @@ def share_noise(e: Estimate, first: Ints, past: Ints, queries: NDArray[Any], cov
         share = covered(e.node[at], queries[query], e.leaf[at])
         ends = (share >= 1) | (share <= 0) | e.leaf[at]
         steps.append((query, at, came_from, share, ends))
-        came_from, number = np.flatnonzero(~ends), (past - first)[at[~ends]]
-        within = np.arange(number.sum()) - np.repeat(np.cumsum(number) - number, number)
-        query, at = np.repeat(query[~ends], number), np.repeat(first[at[~ends]], number) + within
-        came_from = np.repeat(came_from, number)
+        opened = np.flatnonzero(~ends)
+        owner, within = ragged((past - first)[at[opened]])
+        came_from = opened[owner]
+        query, at = query[came_from], first[at[came_from]] + within
     return _gather(e, steps, len(queries))
 
 

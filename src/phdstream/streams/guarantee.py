@@ -11,12 +11,12 @@ from phdstream.version import __version__
 if TYPE_CHECKING:
     from phdstream.streams.stream import Stream
 
-__all__ = ["SIMULATED", "describe", "facts", "parameters"]
+__all__ = ["SIMULATED", "describe", "metadata", "parameters"]
 
 SIMULATED = "simulated, not private"
 
 
-def facts(stream: Stream) -> dict[str, Any]:
+def metadata(stream: Stream) -> dict[str, Any]:
     """Return what every release states: unit, ε, domain, method, version, and what it may claim."""
     return {
         "product": "phdstream",
@@ -27,13 +27,13 @@ def facts(stream: Stream) -> dict[str, Any]:
         "domain": stream.domain.summary(),
         "method": stream.method,
         "window": stream.window,
-    } | stream.method_facts()
+    } | stream.method_metadata()
 
 
 def _claim(stream: Stream) -> str:
     if not stream.noise.private:
         return SIMULATED
-    return f"{stream.budget.epsilon:g}-differentially private for {stream.unit.promise}, over the whole stream"
+    return f"{stream.budget.epsilon:g}-differentially private for {stream.unit.guarantee}, over the whole stream"
 
 
 def parameters(stream: Stream) -> dict[str, Any]:

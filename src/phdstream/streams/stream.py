@@ -20,7 +20,7 @@ from phdstream.privacy import Budget, ExactNoise, Noise, Unit, noise_from_dict
 from phdstream.release import Release
 from phdstream.release.estimate import Estimate
 from phdstream.release.soundness import Fallback, faults
-from phdstream.streams.guarantee import describe, facts, parameters
+from phdstream.streams.guarantee import describe, metadata, parameters
 from phdstream.streams.intake import Intake, PrivateTally
 from phdstream.streams.state import Arrays, nest, read_state, unnest, write_state
 
@@ -91,14 +91,14 @@ class Stream(ABC):
     def _hold(self) -> Release:
         """Wait for the start: the events are kept (private state), nothing is released."""
         empty = np.zeros(0, np.int64)
-        return Release(self.domain, self.tick, Estimate.nothing(), self._key, facts(self), empty, empty, held=True)
+        return Release(self.domain, self.tick, Estimate.nothing(), self._key, metadata(self), empty, empty, held=True)
 
     def _publish(self) -> Release:
         waiting, self._waiting = self._waiting, []
         published = self._release_tick(waiting)
         before, empty = self._release, np.zeros(0, np.int64)
         nodes, points = (before.leaves, before.points) if before else (empty, empty)
-        about = facts(self) | ({"fallback": True} if self._fallback.taken else {})
+        about = metadata(self) | ({"fallback": True} if self._fallback.taken else {})
         return Release(self.domain, self.tick, published, self._key, about, nodes, points)
 
     @abstractmethod
@@ -109,7 +109,7 @@ class Stream(ABC):
         """Return the first whole release that some ways to publish give, from noisy values that were drawn already.
 
         The ways see nothing but noisy values, so which one it is tells nothing more (`phdstream.release.soundness`); a
-        release that is not by the first way says ``fallback`` in its facts. No noise is drawn again.
+        release that is not by the first way says ``fallback`` in its metadata. No noise is drawn again.
         """
         published = self._fallback.first_sound(ways, lambda estimate: not faults(self.domain, estimate))
         if wrong := faults(self.domain, published) if self._fallback.taken else []:
@@ -136,7 +136,7 @@ class Stream(ABC):
         """Return the method's own parameters: plain data, fixed before any data is seen."""
 
     @abstractmethod
-    def method_facts(self) -> dict[str, Any]:
+    def method_metadata(self) -> dict[str, Any]:
         """Return what a release states of the method."""
 
     @abstractmethod
@@ -179,7 +179,7 @@ class Stream(ABC):
         meta |= {"tally": self._intake.tally.to_dict(), "released": self._release is not None, "own": own}
         arrays |= nest("intake", self._intake.to_arrays()) | nest("waiting", events_to_arrays(self._waiting))
         if self._release:
-            meta |= {"facts": self._release.facts, "held": self._release.held}
+            meta |= {"metadata": self._release.metadata, "held": self._release.held}
             arrays |= nest("release", self._release.to_arrays())
         return meta, arrays
 
@@ -195,7 +195,7 @@ class Stream(ABC):
         stream._waiting = events_from_arrays(unnest("waiting", arrays))
         stream._restore_own(meta["own"], arrays)
         if meta["released"]:
-            public, about = unnest("release", arrays), (stream.tick, stream._key, meta["facts"])
+            public, about = unnest("release", arrays), (stream.tick, stream._key, meta["metadata"])
             stream._release = Release.from_arrays(stream.domain, *about, public, meta["held"])
         return stream
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import phdstream as phd
 from phdstream.domains import chunks, divide_among_children, hash_uniform
-from phdstream.release import _difference
+from phdstream.release.release import _difference
 from phdstream.streams import code_counts
 from phdstream.streams.code_counts import CodeCounts
 from phdstream.streams.paper.selection import Level

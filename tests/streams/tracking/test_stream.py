@@ -80,7 +80,7 @@ class TestTicks:
     def test_simulation_is_marked(self) -> None:
         release = simulated().update(points(10))
         assert release.privacy == "simulated, not private"
-        assert release.facts["method"] == "tracking"
+        assert release.metadata["method"] == "tracking"
 
     def test_changes_replay_to_the_sample(self) -> None:
         stream, replayed = simulated(), np.zeros((0, 2))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from phdstream.arrays import Bools, Ints
+from phdstream.arrays import Bools, Ints, ragged
 from phdstream.domains.box import Box
 from phdstream.domains.codes import ROOT
-from phdstream.domains.network.segments import Segments, halves_of, ragged
+from phdstream.domains.network.segments import Segments, halves_of
 
 __all__ = ["ClippedSegments"]
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import shapely
 
-from phdstream.arrays import Floats, Ints
-from phdstream.domains.network.segments import Segments, ragged
+from phdstream.arrays import Floats, Ints, ragged
+from phdstream.domains.network.segments import Segments
 
 __all__ = ["NearestSegment"]
 

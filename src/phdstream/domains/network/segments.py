@@ -18,22 +18,12 @@ from numpy.typing import NDArray
 
 from phdstream.arrays import Bools, Floats, Ints
 
-__all__ = ["NUMBERS_AT_ONCE", "Segments", "halves_of", "ragged", "straight_segments"]
+__all__ = ["NUMBERS_AT_ONCE", "Segments", "halves_of", "straight_segments"]
 
 NUMBERS_AT_ONCE = 4_000_000
 """Tables of queries by cells or pieces are worked through in parts of this size."""
 
 _GRAIN_IN_ULPS = 64
-
-
-def ragged(counts: Ints) -> tuple[Ints, Ints]:
-    """Return the owner of each element of a ragged array, and the element's position within its owner.
-
-    >>> [a.tolist() for a in ragged(np.array([2, 0, 1]))]
-    [[0, 0, 2], [0, 1, 0]]
-    """
-    owner = np.repeat(np.arange(counts.size), counts)
-    return owner, np.arange(owner.size) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 def halves_of(nodes: Ints) -> Ints:

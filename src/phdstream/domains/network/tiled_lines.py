@@ -8,8 +8,8 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from phdstream.arrays import Floats, Ints
-from phdstream.domains.network.segments import NUMBERS_AT_ONCE, ragged
+from phdstream.arrays import Floats, Ints, ragged
+from phdstream.domains.network.segments import NUMBERS_AT_ONCE
 
 __all__ = ["TiledLines"]
 

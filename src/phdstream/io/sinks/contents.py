@@ -125,7 +125,7 @@ def _same_bytes(one: IO[bytes], other: IO[bytes]) -> bool:
 
 
 def _same_table(one: IO[bytes], other: IO[bytes]) -> bool:
-    """Tell whether two Parquet files hold the same table and facts, though another library may have written one."""
+    """Tell whether two Parquet files hold the same table and metadata, though another library may have written one."""
     one.seek(0)
     other.seek(0)
     try:

@@ -163,7 +163,7 @@ class ReleaseFolder:
     def _manifest(self, release: Release) -> dict[str, Any]:
         written = {"last_tick": release.tick, "files": ["points/*", "cells/*"], "format": self._format}
         here = {"stream": self._stream, "first_tick": self.first_tick}
-        manifest: dict[str, Any] = json.loads(json.dumps(release.facts | self._extra | written | here))
+        manifest: dict[str, Any] = json.loads(json.dumps(release.metadata | self._extra | written | here))
         return manifest
 
     @property

@@ -61,8 +61,8 @@ def _write(release: Release, path: Path, encode: Callable[[Release, str], Encode
     encoder = encode(release, form)
     try:
         if form == "csv":
-            facts = json.dumps(release.facts | {"csv": CSV_NOTE}, indent=2, ensure_ascii=False).encode()
-            replace_file(path.with_name(f"{path.name}-metadata.json"), lambda file: file.write(facts), _PUBLIC)
+            metadata = json.dumps(release.metadata | {"csv": CSV_NOTE}, indent=2, ensure_ascii=False).encode()
+            replace_file(path.with_name(f"{path.name}-metadata.json"), lambda file: file.write(metadata), _PUBLIC)
         replace_file(path, encoder, _PUBLIC)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror or type(error).__name__}.") from None
@@ -137,7 +137,7 @@ def _encoder(release: Release, rows: _Rows, form: str, coordinates: tuple[str, .
     if release.held:
         raise InputError("nothing is released yet: the stream is still collecting events for its start.")
     crs = domain_crs(release.domain)
-    metadata: dict[str, Any] = {"phdstream": json.dumps(release.facts), "privacy": release.privacy}
+    metadata: dict[str, Any] = {"phdstream": json.dumps(release.metadata), "privacy": release.privacy}
     if form == "geoparquet":
         metadata["geo"] = json.dumps(_geo_metadata(rows, crs))
 
@@ -175,7 +175,7 @@ def _projjson(crs: str | None) -> Any:
 
 
 def _head(release: Release, crs: str | None) -> dict[str, Any]:
-    return {"privacy": release.privacy, "phdstream": release.facts} | _geojson_crs(crs)
+    return {"privacy": release.privacy, "phdstream": release.metadata} | _geojson_crs(crs)
 
 
 def _geojson_crs(crs: str | None) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phdstream.arrays import Bools, Floats, Ints
+from phdstream.arrays import Bools, Floats, Ints, ragged
 from phdstream.domains import ROOT, Domain
 from phdstream.privacy import Noise
 from phdstream.streams.paper.counters import Counter, CounterBank
@@ -75,12 +75,7 @@ class NodeStore:
         if (childless := first == _NONE).any():
             self._create_children(rows[childless])
             first = self["first_child"][rows]
-        number = self["children"][rows]
-        position = np.repeat(np.arange(rows.size), number)
-        if (most := number.max(initial=0)) * rows.size == position.size:  # all have as many
-            return (first[:, None] + np.arange(most)).ravel(), position
-        ends = np.cumsum(number)
-        within = np.arange(position.size) - np.repeat(ends - number, number)
+        position, within = ragged(self["children"][rows])
         return first[position] + within, position
 
     def _create_children(self, rows: Ints) -> None:

@@ -134,7 +134,7 @@ class PHDStream(Stream):
         """Return the method's own parameters."""
         return {"counter": self.counter.to_dict(), "threshold": self.rule.threshold, "tree_share": self.tree_share}
 
-    def method_facts(self) -> dict[str, Any]:
+    def method_metadata(self) -> dict[str, Any]:
         """Return the counter, which a release states."""
         return {"counter": self.counter.to_dict()}
 

@@ -184,7 +184,7 @@ class TrackingStream(Stream):
         """Return the method's own parameters: none."""
         return {}
 
-    def method_facts(self) -> dict[str, Any]:
+    def method_metadata(self) -> dict[str, Any]:
         """Return what a release states of the method besides its name: nothing."""
         return {}
 
