@@ -421,7 +421,7 @@ def test_many_rectangles_on_one_node_are_worked_through_in_parts(monkeypatch):
     network = NETWORKS["random"]()
     rectangles = rectangles_over(network, 50)
     expected = network.overlap(EVERYTHING, rectangles)
-    for module in ("network", "segments"):
+    for module in ("overlap", "tiled_lines"):
         monkeypatch.setattr(f"phdstream.domains.network.{module}.NUMBERS_AT_ONCE", 100)
     np.testing.assert_allclose(network.overlap(EVERYTHING, rectangles), expected, rtol=1e-12)
 

@@ -9,6 +9,7 @@ import shapely
 
 import phdstream as phd
 from phdstream.domains import ROOT
+from phdstream.release.answering import answer_by_descent, answer_from_all
 
 ISLAND = shapely.Polygon([(0, 0), (4, 0), (4, 1), (1, 1), (1, 4), (0, 4)])
 DOMAINS = {
@@ -40,7 +41,9 @@ def queries(domain: phd.Domain) -> np.ndarray:
 def test_rectangles(domain: phd.Domain) -> None:
     for release in releases(domain):
         asked = queries(domain)
-        fast, slow = release._estimates("", asked), release._compare_all(domain.overlap, asked)
+        assert domain.covered is not None
+        fast = answer_by_descent(domain, release.estimate, asked, domain.covered)
+        slow = answer_from_all(domain, release.estimate, asked, domain.overlap)
         np.testing.assert_allclose(fast, slow, rtol=1e-6, atol=1e-6)
 
 
@@ -48,5 +51,7 @@ def test_polygons() -> None:
     domain = DOMAINS["island in degrees"]
     wards = geopandas.GeoSeries([shapely.Point(x, y).buffer(0.7) for x in (0, 1, 2) for y in (0, 1, 3)]).to_numpy()
     for release in releases(domain):
-        fast, slow = release._estimates("_shapes", wards), release._compare_all(domain.overlap_shapes, wards)
+        assert domain.covered_shapes is not None
+        fast = answer_by_descent(domain, release.estimate, wards, domain.covered_shapes)
+        slow = answer_from_all(domain, release.estimate, wards, domain.overlap_shapes)
         np.testing.assert_allclose(fast, slow, rtol=1e-6, atol=1e-6)

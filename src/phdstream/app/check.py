@@ -17,7 +17,6 @@ from phdstream.app.prepare import Prepared, prepare
 from phdstream.io.sinks.writers import encode_cells, encode_points
 from phdstream.privacy import User
 from phdstream.release import Release
-from phdstream.release.maps import domain_crs
 from phdstream.streams.durable.stream import DurableStream, durable
 
 __all__ = ["CheckReport", "check", "private_picture"]
@@ -77,7 +76,7 @@ def _ready(prepared: Prepared, config: Config) -> str:
 def _rows(prepared: Prepared, config: Config) -> list[str]:
     """Return what becomes of the rows."""
     tally = prepared.tally
-    crs = domain_crs(config.domain) or "none stated: coordinates are taken as they are"
+    crs = config.domain.crs or "none stated: coordinates are taken as they are"
     lines = [
         f"coordinate system: {crs}",
         f"files: {len(prepared.ledger.records)} known or read now, {prepared.skipped} of them read before and done",

@@ -15,7 +15,6 @@ from phdstream.io.sinks.writers import check_format
 from phdstream.io.sources.clock import Clock
 from phdstream.io.sources.columns import Columns
 from phdstream.privacy import Simulation, Unit, unit_from_dict
-from phdstream.release.maps import domain_crs
 from phdstream.streams.paper.stream import PHDStream
 from phdstream.streams.stream import Stream
 from phdstream.streams.tracking import TrackingStream
@@ -119,7 +118,7 @@ def _build(sections: dict[str, Any], base: Path) -> Config:
     given = replace(
         given,
         columns=replace(given.columns, names=isinstance(domain, Hierarchy)),
-        reading=replace(given.reading, crs=domain_crs(domain)),
+        reading=replace(given.reading, crs=domain.crs),
     )
     releases, state = _folders(sections["output"], base)
     return Config(

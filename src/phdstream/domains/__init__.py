@@ -31,8 +31,8 @@ def domain_from_dict(spec: dict[str, Any]) -> Domain:
             f"unknown type of domain {shown(kind)}: {did_you_mean(kind if isinstance(kind, str) else '', _KINDS)}"
         )
     module = import_module(f"phdstream.domains.{kind}")  # Shapely and the like load only for those who need them
-    make = getattr(module, kind.capitalize())
+    make: type[Domain] = getattr(module, kind.capitalize())
     try:
-        return make.from_dict(fields) if hasattr(make, "from_dict") else make(**fields)  # type: ignore[no-any-return]
+        return make.from_dict(fields)
     except TypeError as error:
         raise InputError(f"domain of type '{kind}': {error}.") from None

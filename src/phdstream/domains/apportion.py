@@ -1,4 +1,4 @@
-"""Whole points dealt to parts and cells: always the same way for the same key, without bias, a piece at a time."""
+"""Whole points apportioned to parts: always the same way for the same key, without bias, a piece at a time."""
 
 from __future__ import annotations
 
@@ -41,25 +41,25 @@ def divide_among_children(counts: Ints, parent: Ints, share: Floats, nodes: Ints
 
 
 def _halve(counts: Ints, shares: Floats, there: Bools | None, nodes: Ints, key: int) -> Ints:
-    """Deal each family's count to its members, a row of ``shares`` each; ``there`` tells them from padding."""
-    dealt, part = counts[:, None], nodes[:, None]
+    """Apportion each family's count to its members, a row of ``shares`` each; ``there`` tells them from padding."""
+    count, part = counts[:, None], nodes[:, None]
     reals = None if there is None else _halves(there)
     for step, halves in enumerate(steps := _halves(shares)):
         total = halves[:, :, 0] + halves[:, :, 1]
         first_share = np.divide(halves[:, :, 0], total, out=np.full(total.shape, 0.5), where=total > 0)
-        first = np.minimum(np.floor(dealt * first_share + _offset(key, part)), dealt).astype(np.int64)
-        dealt = _alternate(first, dealt - first)
+        first = np.minimum(np.floor(count * first_share + _offset(key, part)), count).astype(np.int64)
+        count = _alternate(first, count - first)
         if step + 1 < len(steps):  # a part whose second half is padding stays itself
             halved = 2 * part if reals is None else np.where(reals[step][:, :, 1], 2 * part, part)
             part = _alternate(halved, 2 * part + 1)
-    return dealt
+    return count
 
 
 def _offset(key: int, part: Ints) -> Floats:
     """Return a number in [0, 1) for each part, fixed for the key; those of 64 parts side by side are spread evenly.
 
     Each is uniform over keys, and independent of those of the parts it lies in (which have other ancestors six levels
-    up, or are themselves among the first six levels), so dealing has no bias. Parts side by side round at different
+    up, or are themselves among the first six levels), so the result has no bias. Parts side by side round at different
     places, so their roundings partly cancel, and synthetic points lie more evenly than if each were rounded for itself.
 
     >>> kin = _offset(1, np.arange(64, 128))
@@ -77,7 +77,7 @@ def _shifts() -> Floats:
 
     Halving the two coordinates of a plane in turn, the last bit and the third last are those of the coordinate that is
     not halved next, the second, fourth and sixth last those of the one that is. A half for the parity of the former
-    puts the lone points of neighbouring cells on different sides; a quarter for that of the latter balances the rest.
+    puts the lone points of neighbouring parts on different sides; a quarter for that of the latter balances the rest.
     On evenly filled squares a rectangle of 50 points is then off by 1.8 (standard deviation), with independent offsets
     by 2.5, and with points of Sobol's sequence by 1.5.
     """

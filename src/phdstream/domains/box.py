@@ -1,8 +1,7 @@
-"""`Box`: an axis-parallel box in any dimension, halved again and again."""
+"""`Box`: an axis-parallel box in any dimension, halved again and again: a k-d tree or quadtree with Morton codes."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,28 +9,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phdstream.arrays import Bools, Floats, Ints
+from phdstream.domains.arguments import check_bounds, check_depth, check_fanout, check_names, most_halvings
 from phdstream.domains.chunks import in_chunks
 from phdstream.domains.codes import MAX_BITS, ROOT, compress_bits, hash_uniform, spread_bits
-from phdstream.domains.columns import floats
-from phdstream.domains.domain import Domain, check_depth, check_names
+from phdstream.domains.domain import Domain
 from phdstream.domains.shapes.projection import crs_name
-from phdstream.errors import InputError, shown
+from phdstream.errors import InputError
 
 __all__ = ["Box"]
 
 _HALVINGS_BY_DEFAULT = 10
 """Halvings per coordinate unless told otherwise: a 1024 x 1024 grid in the plane."""
 
-_MOST_COORDINATES = 1000
-
 
 class Box(Domain):
     """The points between given bounds, split in halves.
 
-    With ``fanout=2`` each level halves one coordinate, in turn; with ``2**d`` it halves all d at once; any
-    power of two works. ``crs`` says in what coordinate system the bounds are: points and layers in another one
-    are converted, and maps and files name it. A point on a dividing line belongs to the upper part; the outer upper
-    bound belongs to the box.
+    With ``fanout=2`` each level halves one coordinate, in turn (a k-d tree that splits in the middle); with ``2**d`` it
+    halves all d at once (in the plane, a quadtree); any power of two works. A code is the point's Morton code: the
+    bits of its position along each coordinate, interleaved (see `phdstream.domains.codes`).
+
+    ``crs`` says in what coordinate system the bounds are: points and layers in another one are converted, and maps and
+    files name it. A point on a dividing line belongs to the upper part; the outer upper bound belongs to the box.
 
     >>> city = Box([(-74.3, -73.7), (40.5, 41.0)], names=("lon", "lat"))
     >>> codes, inside = city.encode(np.array([[-74.0, 40.7], [0.0, 0.0]]))
@@ -51,12 +50,12 @@ class Box(Domain):
         crs: Any = None,
     ) -> None:
         self.crs = crs_name(crs)
-        self._low, self._high = _check_bounds(bounds)
+        self._low, self._high = check_bounds(bounds)
         self.dimension = self._low.size
         self.names = check_names(names, self.dimension)
-        bits = _check_fanout(fanout)
+        bits = check_fanout(fanout)
         self.fanout = 1 << bits
-        limit = min(MAX_BITS, _most_halvings(self._low, self._high)) // bits
+        limit = min(MAX_BITS, most_halvings(self._low, self._high)) // bits
         if limit < 1:
             raise InputError("bounds are too narrow to be split: floating point has hardly a number between them.")
         by_default = min(limit, max(1, _HALVINGS_BY_DEFAULT * self.dimension // bits))
@@ -122,7 +121,7 @@ class Box(Domain):
         return np.where(k == 1 << self._halvings[axis], self._high[axis], edge)
 
     def edges(self, axis: int) -> Floats:
-        """Return the edges of the finest cells along one coordinate, the outer bounds included."""
+        """Return the edges of the finest nodes along one coordinate, the outer bounds included."""
         return self._edge(np.arange((1 << self._halvings[axis]) + 1), axis)
 
     def measure(self, nodes: Ints) -> Floats:
@@ -152,11 +151,11 @@ class Box(Domain):
             raise InputError(f"polygons can be counted in a plane only; this box has {self.dimension} dimensions.")
         import shapely
 
-        cells = np.atleast_1d(shapely.box(*self.bounds(nodes).T))
+        boxes = self.geometry(nodes)
         share = np.zeros((shapes.size, nodes.size))
-        row, column = shapely.STRtree(cells).query(shapes, predicate="intersects")
-        inside = shapely.area(shapely.intersection(shapes[row], cells[column]))
-        share[row, column] = inside / shapely.area(cells)[column]
+        row, column = shapely.STRtree(boxes).query(shapes, predicate="intersects")
+        inside = shapely.area(shapely.intersection(shapes[row], boxes[column]))
+        share[row, column] = inside / shapely.area(boxes)[column]
         return np.minimum(share, 1.0)
 
     def covered_shapes(self, nodes: Ints, shapes: NDArray[Any], exact: Bools) -> Floats:
@@ -168,14 +167,14 @@ class Box(Domain):
         corners = self.bounds(nodes)
 
         def part(rows: Ints) -> Floats:
-            cells = np.atleast_1d(shapely.box(*corners[rows].T))
-            inside: Floats = shapely.area(shapely.intersection(shapes[rows], cells)) / shapely.area(cells)
+            boxes = np.atleast_1d(shapely.box(*corners[rows].T))
+            inside: Floats = shapely.area(shapely.intersection(shapes[rows], boxes)) / shapely.area(boxes)
             return inside
 
         return covered_by_shapes(corners, shapes, exact, part)
 
     def place(self, codes: Ints, index: Ints, key: int) -> Floats:
-        """Return one point in the finest cell of each code."""
+        """Return one point in the finest node of each code."""
         points = np.empty((codes.size, self.dimension))
         for axis in range(self.dimension):
             k = self._slices(codes, axis)
@@ -198,34 +197,3 @@ class Box(Domain):
     def __repr__(self) -> str:
         pairs = [(float(a), float(b)) for a, b in zip(self._low, self._high, strict=True)]
         return f"Box({pairs}, fanout={self.fanout}, depth={self.depth})"
-
-
-def _check_bounds(bounds: Sequence[Sequence[float]]) -> tuple[Floats, Floats]:
-    try:
-        array = floats(bounds)
-    except InputError:
-        array = np.empty(0)
-    if array.ndim != 2 or array.shape[0] < 1 or array.shape[1] != 2:
-        raise InputError("bounds must be a (low, high) pair of numbers for each coordinate, such as [(0, 1), (0, 1)].")
-    if len(array) > _MOST_COORDINATES:
-        raise InputError(f"a box can have at most {_MOST_COORDINATES} coordinates.")
-    low, high = array[:, 0], array[:, 1]
-    with np.errstate(over="ignore", invalid="ignore"):
-        extent = high - low
-    if not (np.isfinite(array).all() and (low < high).all() and np.isfinite(extent).all()):
-        raise InputError("each (low, high) in bounds must be finite, with low below high.")
-    return low, high
-
-
-def _most_halvings(low: Floats, high: Floats) -> int:
-    """Return how many halvings, in turn, leave cells with edges that floating point can still tell apart."""
-    largest = np.maximum(np.abs(low), np.abs(high))
-    numbers = (high - low) / (2 * (largest - np.nextafter(largest, 0)))
-    per_axis = np.maximum(np.floor(np.log2(numbers)) - 1, 0).astype(int)
-    return int((per_axis * low.size + np.arange(low.size)).min())
-
-
-def _check_fanout(fanout: int) -> int:
-    if not isinstance(fanout, int | np.integer) or not 2 <= fanout <= 1 << 16 or fanout & (fanout - 1):
-        raise InputError(f"fanout must be a power of two from 2 to 65536, not {shown(fanout)}.")
-    return int(math.log2(fanout))

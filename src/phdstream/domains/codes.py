@@ -3,7 +3,11 @@
 A point's *code* is an integer of ``depth · bits`` bits. Its first ``ℓ · bits`` bits name the node of level ℓ that
 holds the point. A *node* is written with a leading one bit before its prefix: the root is 1, and child k of node v is
 ``v << bits | k``. So one int64 names any node of any level, nodes of a deeper level are larger, and sorting nodes of
-one level sorts them along the code.
+one level sorts them along the code. For a quadtree this is the linear quadtree (Gargantini 1982; see Samet,
+*Foundations of Multidimensional and Metric Data Structures*, 2006).
+
+On a grid the code is the **Morton code** (Z-order; G. M. Morton 1966): the bits of the coordinates, interleaved.
+`spread_bits` and `compress_bits` are its two directions.
 """
 
 from __future__ import annotations
@@ -15,13 +19,25 @@ from numpy.typing import NDArray
 
 from phdstream.arrays import Floats, Ints
 
-__all__ = ["MAX_BITS", "ROOT", "compress_bits", "hash_uniform", "spread_bits"]
+__all__ = ["MAX_BITS", "ROOT", "child_nodes", "compress_bits", "hash_uniform", "spread_bits"]
 
 MAX_BITS = 62
 """The longest code: with the leading one it fills the 63 value bits of an int64."""
 ROOT = 1
 _CHUNK = 13
 """Bits looked up at once: a table of 64 KB, which stays in a processor's nearest cache."""
+
+
+def child_nodes(nodes: Ints, bits: int, number: int | None = None) -> Ints:
+    """Return the names of the first ``number`` children of each node, or of all that ``bits`` bits name: a row each.
+
+    Whether a child is in the tree (has any measure) is for `Domain.children` to say.
+
+    >>> child_nodes(np.array([1, 5]), bits=1).tolist()
+    [[2, 3], [10, 11]]
+    """
+    children: Ints = (nodes << bits)[:, None] | np.arange(1 << bits if number is None else number)
+    return children
 
 
 @lru_cache(maxsize=64)

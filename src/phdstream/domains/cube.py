@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from phdstream.arrays import Bools, Floats, Ints
+from phdstream.domains.arguments import check_depth, check_names
 from phdstream.domains.codes import MAX_BITS, ROOT, hash_uniform
-from phdstream.domains.domain import Domain, check_depth, check_names
+from phdstream.domains.domain import Domain
 from phdstream.errors import InputError, shown
 
 __all__ = ["Cube"]

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains.apportion import collected, divide_among_children, groups, repeated
-from phdstream.domains.codes import MAX_BITS, ROOT
+from phdstream.domains.codes import ROOT, child_nodes
 from phdstream.domains.points import points_array, rectangles_array
-from phdstream.errors import InputError, shown
 
-__all__ = ["Domain", "check_depth", "check_names"]
+__all__ = ["CoveredShare", "Domain"]
+
+CoveredShare: TypeAlias = Callable[[Ints, NDArray[Any], Bools], Floats]
+"""From nodes, queries and where to be exact, to the share of each node's measure inside the query at its position."""
 
 _SPREAD = 64
 
@@ -25,18 +27,27 @@ class Domain(ABC):
     """A place Ω with a fixed tree of nested parts, each named by a 64-bit node (see `phdstream.domains.codes`).
 
     The tree is public and fixed before any data is seen. All methods work on whole arrays. ``level_bits`` says how many
-    bits of the code each level takes; ``fanout`` is the most children a node can have.
+    bits of the code each level takes; ``fanout`` is the most children a node can have; ``crs`` is the coordinate
+    system of users' points, if one is named.
 
-    A domain that can compare nodes with queries one by one also has ``covered(nodes, queries, exact)`` (and
-    ``covered_shapes``): the share of each node's measure inside the query at the same position, 0 and 1
-    always exact, parts where ``exact`` says so. It makes many queries on large trees fast; without it
-    `overlap` compares all with all.
+    A domain that can compare nodes with queries pair by pair defines ``covered(nodes, queries, exact)`` for the queries
+    of `overlap`, and ``covered_shapes`` for those of `overlap_shapes`: the share of each node's measure inside the
+    query at the same position, 0 and 1 always exact, parts where ``exact`` says so. It makes many queries on large
+    trees fast. Where it is None, all nodes are compared with all queries.
     """
 
     dimension: int
     fanout: int
     names: tuple[str, ...]
     level_bits: tuple[int, ...]
+    crs: str | None = None
+    covered: CoveredShare | None = None
+    covered_shapes: CoveredShare | None = None
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> Self:
+        """Return the domain that `to_dict` described, ``type`` left out: here, from the constructor's arguments."""
+        return cls(**fields)
 
     @property
     def grid_axes(self) -> int:
@@ -68,7 +79,7 @@ class Domain(ABC):
 
         One row that comes is one row of the answer; what is missing is NaN. See `phdstream.domains.points`.
         """
-        return points_array(data, self.names, getattr(self, "crs", None))
+        return points_array(data, self.names, self.crs)
 
     def queries(self, data: Any) -> NDArray[Any]:
         """Return queries as `overlap` takes them, from what a user holds; here, rectangles (n, 2d)."""
@@ -121,7 +132,13 @@ class Domain(ABC):
 
     @abstractmethod
     def place(self, codes: Ints, index: Ints, key: int) -> NDArray[Any]:
-        """Return one point, uniform in the finest cell of each code; ``index`` tells points of one cell apart."""
+        """Return one point, uniform in the finest node of each code; ``index`` tells points of one node apart."""
+
+    def geometry(self, nodes: Ints) -> NDArray[Any]:
+        """Return the shapes of nodes in users' coordinates, for maps of the plane: here, their bounding boxes."""
+        import shapely
+
+        return np.atleast_1d(shapely.box(*self.bounds(nodes).T))
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -162,16 +179,15 @@ class Domain(ABC):
 
         The nodes are of one level, above the last. A child of measure zero is not in the tree and is left out.
         """
-        family = np.arange(self.fanout)
-        children = ((nodes << (self.fanout - 1).bit_length())[:, None] | family).ravel()
+        children = child_nodes(nodes, (self.fanout - 1).bit_length(), self.fanout).ravel()
         parents = np.repeat(np.arange(nodes.size), self.fanout)
         return children, parents, np.full(children.size, 1 / self.fanout)
 
     def sample(self, nodes: Ints, counts: Ints, key: int) -> NDArray[Any]:
         """Return ``counts[i]`` points spread evenly over ``nodes[i]``, always the same ones for the same key.
 
-        Points are dealt down the tree: each node hands its points to its children by measure, up to a random
-        rounding that belongs to the node and never changes. So asking for more points of a node adds some and
+        Points are apportioned down the tree: each node divides its points among its children by measure, up to a
+        random rounding that belongs to the node and never changes. So asking for more points of a node adds some and
         keeps the others, and a node's points are mostly those of its children.
         """
         return collected(self.sampled(nodes, counts, key), int(counts.sum()))
@@ -179,12 +195,12 @@ class Domain(ABC):
     def sampled(self, nodes: Ints, counts: Ints, key: int) -> Iterator[NDArray[Any]]:
         """Yield the points of `sample` piece by piece, at least one: what it takes besides the points stays small."""
         for group in groups(*self.code_range(nodes), counts):
-            codes, number = self._deal_to_cells(nodes[group], counts[group], key)
-            for cells, index in repeated(codes, number):
-                yield self.place(cells, index, key)
+            codes, number = self._apportion(nodes[group], counts[group], key)
+            for finest, index in repeated(codes, number):
+                yield self.place(finest, index, key)
 
-    def _deal_to_cells(self, nodes: Ints, counts: Ints, key: int) -> tuple[Ints, Ints]:
-        """Return the codes of the finest cells that get points, in order, and how many."""
+    def _apportion(self, nodes: Ints, counts: Ints, key: int) -> tuple[Ints, Ints]:
+        """Return the codes of the finest nodes that get points, in order, and how many."""
         levels = self.levels(nodes)
         here, number = nodes[levels == 0], counts[levels == 0]
         for level in range(1, self.depth + 1):
@@ -196,26 +212,3 @@ class Domain(ABC):
         codes = self.code_range(here)[0]
         order = np.argsort(codes, kind="stable")
         return codes[order], number[order]
-
-
-def check_depth(depth: int | None, default: int, limit: int) -> int:
-    """Return the depth to use, or say why the one given cannot be."""
-    if depth is None:
-        return default
-    if not isinstance(depth, int | np.integer) or isinstance(depth, bool) or not 1 <= depth <= limit:
-        raise InputError(
-            f"depth must be a whole number from 1 to {limit} here (codes have at most {MAX_BITS} bits), "
-            f"not {shown(depth)}."
-        )
-    return int(depth)
-
-
-def check_names(names: Sequence[str] | None, dimension: int) -> tuple[str, ...]:
-    """Return the names of the coordinates: those given, or x, y, z, or x0, x1, ..."""
-    if names is None:
-        return tuple("xyz"[:dimension]) if dimension <= 3 else tuple(f"x{i}" for i in range(dimension))
-    listed = list(names) if isinstance(names, list | tuple) else []
-    known = all(isinstance(name, str) and name for name in listed)
-    if not known or len(listed) != dimension or len(set(listed)) != dimension:
-        raise InputError(f"names must be {dimension} different, non-empty words, one for each coordinate.")
-    return tuple(listed)

@@ -3,32 +3,54 @@
 A node that a query covers wholly answers for everything below it; one that it misses is dropped; only nodes
 cut by its edge are opened. With ``c_u`` the covered share of node u, the answer is ``Σ c_v · count(v)`` over
 the cells and its noise variance ``Σ c_u² · own_variance(u)`` over all nodes, both as if all nodes had been
-looked at.
+compared. On a domain that cannot compare pair by pair (`Domain.covered` is None) all nodes are compared.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phdstream.arrays import Bools, Floats, Ints, ragged
+from phdstream.arrays import Floats, Ints, ragged
 from phdstream.domains import Domain
+from phdstream.domains.domain import CoveredShare
 from phdstream.release.estimate import Estimate
-from phdstream.release.share_noise import share_noise
+from phdstream.release.share_noise import share_noise, share_noise_of_all
 
-__all__ = ["answer_queries", "parents_of"]
+__all__ = ["answer_by_descent", "answer_from_all", "answer_queries"]
 
 _QUERIES_AT_ONCE = 4096
+_PAIRS_AT_ONCE = 4_000_000
 
-CoveredShare = Callable[[Ints, NDArray[Any], Bools], Floats]
-"""The share of each node's measure inside the query at the same position, exact where asked; see `Domain`."""
+Overlap: TypeAlias = Callable[[Ints, NDArray[Any]], Floats]
+"""The share of each node's measure (columns) inside each query (rows)."""
 
 
-def answer_queries(domain: Domain, estimate: Estimate, queries: NDArray[Any], covered: CoveredShare) -> Floats:
+def answer_queries(
+    domain: Domain, estimate: Estimate, queries: NDArray[Any], overlap: Overlap, covered: CoveredShare | None
+) -> Floats:
     """Return, for each query, the estimate, the unbiased estimate and the variance of its noise: (3, queries)."""
+    if covered is not None:
+        return answer_by_descent(domain, estimate, queries, covered)
+    rows = max(1, _PAIRS_AT_ONCE // estimate.node.size)
+    parts = [answer_from_all(domain, estimate, queries[i : i + rows], overlap) for i in range(0, len(queries), rows)]
+    return np.concatenate(parts, axis=1) if parts else np.zeros((3, 0))
+
+
+def answer_from_all(domain: Domain, e: Estimate, queries: NDArray[Any], overlap: Overlap) -> Floats:
+    """Return the answers by comparing all nodes with all queries; a node's noise enters with its overlap squared."""
+    share = overlap(e.node, queries)
+    of_leaves, noise = share[:, e.leaf], share**2 @ e.own_variance
+    if e.share_variance.any():
+        noise += share_noise_of_all(e, _parents(domain, e), share)
+    return np.stack([of_leaves @ e.count[e.leaf], of_leaves @ e.unbiased[e.leaf], noise])
+
+
+def answer_by_descent(domain: Domain, estimate: Estimate, queries: NDArray[Any], covered: CoveredShare) -> Floats:
+    """Return the same by descent from the root, a batch of queries at a time."""
     first, past = _children(domain, estimate)
     variance_below = _subtree_sums(estimate.own_variance, first, past)
     parts = [
@@ -42,7 +64,7 @@ def answer_queries(domain: Domain, estimate: Estimate, queries: NDArray[Any], co
     return np.concatenate(parts, axis=1) if parts else np.zeros((3, 0))
 
 
-def parents_of(domain: Domain, estimate: Estimate) -> Ints:
+def _parents(domain: Domain, estimate: Estimate) -> Ints:
     """Return where each node's parent stands in the estimate; the root's is the root."""
     above = np.array([0, *domain.level_bits])[domain.levels(estimate.node)]
     at: Ints = np.searchsorted(estimate.node, np.maximum(estimate.node >> above, 1)).astype(np.int64)

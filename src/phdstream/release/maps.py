@@ -14,16 +14,10 @@ from phdstream.domains.shapes.geometries import read_layer
 from phdstream.domains.shapes.projection import Projection, need
 from phdstream.errors import InputError, shown
 
-__all__ = ["cell_shapes", "check_planar", "domain_crs", "geodataframe", "h3_shapes", "layer_shapes"]
+__all__ = ["cell_shapes", "check_planar", "geodataframe", "h3_shapes", "layer_shapes"]
 
 _MOST_H3_CELLS = 20_000
 _DEGREES = "EPSG:4326"
-
-
-def domain_crs(domain: Domain) -> str | None:
-    """Return the coordinate system of a domain's points, or None if it has none."""
-    crs = getattr(domain, "crs", None)
-    return None if crs is None else str(crs)
 
 
 def check_planar(domain: Domain) -> None:
@@ -39,7 +33,7 @@ def layer_shapes(domain: Domain, layer: Any) -> NDArray[Any]:
     """
     check_planar(domain)
     shapes, own = read_layer(layer)
-    crs = domain_crs(domain)
+    crs = domain.crs
     if own is None or own == crs:
         return shapes
     if crs is None:
@@ -95,11 +89,9 @@ def _h3_cover(h3: Any, box: tuple[float, float, float, float], resolution: int) 
 
 
 def cell_shapes(domain: Domain, nodes: NDArray[np.int64]) -> NDArray[Any]:
-    """Return the cells' shapes in users' coordinates: what the domain draws, or boxes."""
+    """Return the cells' shapes in users' coordinates, as the domain draws them."""
     check_planar(domain)
-    if hasattr(domain, "geometry"):
-        return np.asarray(domain.geometry(nodes))
-    return np.atleast_1d(shapely.box(*domain.bounds(nodes).T))
+    return domain.geometry(nodes)
 
 
 def geodataframe(columns: Any, shapes: NDArray[Any], crs: str | None, metadata: dict[str, Any]) -> Any:

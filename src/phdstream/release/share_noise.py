@@ -9,18 +9,16 @@ to zero contributes ``Σ v_i (q_i - q̄)²`` with ``q̄ = Σ v_i q_i / Σ v_i``;
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phdstream.arrays import Bools, Floats, Ints, ragged
+from phdstream.domains.domain import CoveredShare
 from phdstream.release.estimate import Estimate
 
 __all__ = ["share_noise", "share_noise_of_all"]
-
-CoveredShare = Callable[[Ints, NDArray[Any], Bools], Floats]
 
 
 def share_noise(e: Estimate, first: Ints, past: Ints, queries: NDArray[Any], covered: CoveredShare) -> Floats:

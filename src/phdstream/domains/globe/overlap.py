@@ -10,23 +10,45 @@ from __future__ import annotations
 
 import numpy as np
 
-from phdstream.arrays import Floats
+from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains.globe.s2 import Cells, spherical_area, to_lon_lat
 
-__all__ = ["share_of_equatorial", "share_of_parts", "share_of_polar", "share_of_sphere"]
+__all__ = ["cut_shares", "inside_and_touched"]
 
 _FACE_LONGITUDE = np.radians([0.0, 90.0, 0.0, 180.0, -90.0, 0.0])
 _PARTS = 16
+_CLOSED_FORM_LEVEL = 16
+"""The finest S2 level at which the area cut out of a cell is taken by its formula, whose rounding error is absolute."""
 
 
-def share_of_sphere(_: Cells, rectangles: Floats) -> Floats:
+def inside_and_touched(boxes: Floats, rectangles: Floats) -> tuple[Bools, Bools]:
+    """Return which boxes (columns) lie wholly inside each rectangle (rows), and which have any part inside."""
+    inside, touched = np.ones((2, len(rectangles), len(boxes)), dtype=bool)
+    for low, high in ((0, 2), (1, 3)):
+        inside &= (rectangles[:, low, None] <= boxes[:, low]) & (boxes[:, high] <= rectangles[:, high, None])
+        touched &= (rectangles[:, low, None] < boxes[:, high]) & (boxes[:, low] < rectangles[:, high, None])
+    return inside, touched
+
+
+def cut_shares(cells: Cells, s2_levels: Ints, rectangles: Floats) -> Floats:
+    """Return the share of each cell inside the rectangle of its row; level -1 stands for the whole sphere."""
+    share = np.empty(s2_levels.size)
+    root, fine = s2_levels < 0, s2_levels > _CLOSED_FORM_LEVEL
+    polar = (cells.face % 3 == 2) & ~root & ~fine
+    rules = {_share_of_sphere: root, _share_of_parts: fine, _share_of_polar: polar}
+    for rule, rows in (rules | {_share_of_equatorial: ~(root | fine | polar)}).items():
+        share[rows] = rule(Cells(*(column[rows] for column in cells)), rectangles[rows])
+    return np.clip(share, 0, 1)
+
+
+def _share_of_sphere(_: Cells, rectangles: Floats) -> Floats:
     """Return the share of the whole sphere inside each rectangle."""
     west, south, east, north = np.radians(rectangles.T)
     share: Floats = (east - west) * (np.sin(north) - np.sin(south)) / (4 * np.pi)
     return share
 
 
-def share_of_parts(cells: Cells, rectangles: Floats) -> Floats:
+def _share_of_parts(cells: Cells, rectangles: Floats) -> Floats:
     """Return the share by counting the parts with their middle inside; for cells so small that areas are flat."""
     middles = (np.arange(_PARTS) + 0.5) / _PARTS
     across, up = (grid.ravel() for grid in np.meshgrid(middles, middles))
@@ -37,7 +59,7 @@ def share_of_parts(cells: Cells, rectangles: Floats) -> Floats:
     return np.asarray(inside.mean(axis=1))
 
 
-def share_of_equatorial(cells: Cells, rectangles: Floats) -> Floats:
+def _share_of_equatorial(cells: Cells, rectangles: Floats) -> Floats:
     """Return the share of cells on the faces around the equator: bounded by two meridians, and below and above."""
     face, u, v, du, dv = cells
     front = face < 3
@@ -51,7 +73,7 @@ def share_of_equatorial(cells: Cells, rectangles: Floats) -> Floats:
     return (above - below) / spherical_area(u, v, du, dv)
 
 
-def share_of_polar(cells: Cells, rectangles: Floats) -> Floats:
+def _share_of_polar(cells: Cells, rectangles: Floats) -> Floats:
     """Return the share of cells on the faces around the poles: seen from the pole, a rectangle."""
     face, u, v, du, dv = cells
     north = face < 3

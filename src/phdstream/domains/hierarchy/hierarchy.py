@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phdstream.arrays import Bools, Floats, Ints
-from phdstream.domains.codes import MAX_BITS, ROOT
-from phdstream.domains.domain import Domain, check_names
+from phdstream.domains.arguments import check_names
+from phdstream.domains.codes import MAX_BITS, ROOT, child_nodes
+from phdstream.domains.domain import Domain
 from phdstream.domains.hierarchy.place_names import SEPARATOR, event_names, read_paths
 from phdstream.errors import InputError, did_you_mean
 
@@ -99,7 +100,7 @@ class Hierarchy(Domain):
         if nodes.size == 0:
             return nodes, np.zeros(0, np.int64), np.zeros(0)
         bits = self.level_bits[int(self.levels(nodes[:1])[0])]
-        family = (nodes << bits)[:, None] | np.arange(1 << bits)
+        family = child_nodes(nodes, bits)
         number = self.measure(family.ravel()).reshape(family.shape)
         parent, child = np.nonzero(number)
         return family[parent, child], parent, number[parent, child] / number.sum(axis=1)[parent]

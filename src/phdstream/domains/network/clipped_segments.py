@@ -1,4 +1,4 @@
-"""Segments cut to the cells of a box: worked out when first needed, and kept."""
+"""Segments cut to the nodes of a box: worked out when first needed, and kept."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from phdstream.arrays import Bools, Ints, ragged
 from phdstream.domains.box import Box
-from phdstream.domains.codes import ROOT
-from phdstream.domains.network.segments import Segments, halves_of
+from phdstream.domains.codes import ROOT, child_nodes
+from phdstream.domains.network.segments import Segments
 
 __all__ = ["ClippedSegments"]
 
@@ -17,7 +17,7 @@ class ClippedSegments:
 
     A node is worked out when first asked for, from its parent's pieces, and kept: 24 bytes for each piece of line in
     it and 32 for the node. A level holds about as many pieces as there are segments, plus one for each crossing of a
-    border; so all of Manhattan, 41,000 segments in cells of 20 metres, takes 40 MB if every node is visited.
+    border; so all of Manhattan, 41,000 segments in squares of 20 metres, takes 40 MB if every node is visited.
     """
 
     def __init__(self, segments: Segments, box: Box) -> None:
@@ -43,7 +43,7 @@ class ClippedSegments:
         return owner, segment, low, high
 
     def codes(self, segment: Ints, grain: Ints) -> Ints:
-        """Return the code of the finest cell that holds each grain. Its length is positive: the grain is in it.
+        """Return the code of the finest node that holds each grain. Its length is positive: the grain is in it.
 
         A grain that lies clear of all borders has the code of its ends; others are followed down the tree.
         """
@@ -81,7 +81,7 @@ class ClippedSegments:
         pieces = np.concatenate([np.column_stack([segment, low, cut]), np.column_stack([segment, cut, high])])
         there = pieces[:, 1] < pieces[:, 2]
         order = np.argsort(child[there], kind="stable")
-        self._keep(halves_of(nodes), child[there][order], pieces[there][order])
+        self._keep(child_nodes(nodes, bits=1).ravel(), child[there][order], pieces[there][order])
 
     def _cuts(self, nodes: Ints, owner: Ints, segment: Ints) -> tuple[Ints, Bools]:
         """Return where segments are cut by the border between their node's halves, and whether they rise there."""

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import shapely
@@ -14,24 +14,18 @@ from numpy.typing import NDArray
 
 from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains.box import Box
-from phdstream.domains.codes import ROOT, hash_uniform
+from phdstream.domains.codes import ROOT, child_nodes, hash_uniform
 from phdstream.domains.domain import Domain
 from phdstream.domains.network.clipped_segments import ClippedSegments
 from phdstream.domains.network.line_input import box_around, check_planar, check_snap, project, read_binary, read_lines
 from phdstream.domains.network.nearest import NearestSegment
-from phdstream.domains.network.segments import (
-    NUMBERS_AT_ONCE,
-    Segments,
-    halves_of,
-    straight_segments,
-)
+from phdstream.domains.network.overlap import share_inside, tiles_of
+from phdstream.domains.network.segments import Segments, straight_segments
 from phdstream.domains.network.tiled_lines import TiledLines
 from phdstream.domains.shapes.projection import Projection, is_geographic
 from phdstream.errors import InputError
 
 __all__ = ["Network"]
-
-_PIECES_IN_A_TILE = 64
 
 
 class Network(Domain):
@@ -45,11 +39,11 @@ class Network(Domain):
     snap: how far from a line a point may be, in units of ``tree_crs``; farther points are outside.
     crs, tree_crs: the coordinates of lines and points, and the planar system in which lengths are measured, such as
         ``crs="EPSG:4326", tree_crs="EPSG:32618"``. Without any, coordinates are taken as planar.
-    depth, fanout: of the tree; by default its finest cells are about 20 metres wide, or it has 20 halvings in all
+    depth, fanout: of the tree; by default its finest nodes are about 20 metres wide, or it has 20 halvings in all
         when the unit is not known.
     bounds: what is halved, ``[(x low, high), (y low, high)]`` in ``tree_crs``; by default just around the lines.
 
-    A node is the part of the lines in a cell of a `Box`; a cell without lines is not in the tree. Lengths are whole
+    A node is the part of the lines in a node of a `Box`; one without lines is not in the tree. Lengths are whole
     numbers of grains (see `phdstream.domains.network.segments`), so they add up exactly.
 
     >>> street = Network([shapely.LineString([(0, 0), (100, 0), (100, 60)])], snap=5)
@@ -89,7 +83,7 @@ class Network(Domain):
         self._tree = ClippedSegments(self._segments, self._halves)
 
     @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> Network:
+    def from_dict(cls, fields: dict[str, Any]) -> Self:
         """Return the network that `to_dict` described, or one read from the file that ``lines`` names."""
         others = {name: value for name, value in fields.items() if name != "type"}
         lines = others.pop("lines", None)
@@ -124,13 +118,13 @@ class Network(Domain):
         """Return the children that have lines in them, the position of each one's parent, and its share of length."""
         children, parent = nodes, np.arange(nodes.size)
         for _ in range(self.level_bits[0]):
-            children, parent = halves_of(children), np.repeat(parent, 2)
+            children, parent = child_nodes(children, bits=1).ravel(), np.repeat(parent, 2)
             there = self._tree.grains(children) > 0
             children, parent = children[there], parent[there]
         return children, parent, self._tree.grains(children) / self._tree.grains(nodes)[parent]
 
     def bounds(self, nodes: Ints) -> Floats:
-        """Return the bounding boxes of the nodes' cells, (n, 4), in users' coordinates."""
+        """Return the bounding boxes of the nodes' squares, (n, 4), in users' coordinates."""
         corners = self._halves.bounds(nodes)
         if self._projection.identity:
             return corners
@@ -140,7 +134,7 @@ class Network(Domain):
         return np.hstack([around.min(axis=0), around.max(axis=0)])
 
     def place(self, codes: Ints, index: Ints, key: int) -> Floats:
-        """Return one point on the lines of each code's finest cell."""
+        """Return one point on the lines of each code's finest node."""
         finest, which = np.unique(codes | (ROOT << self.total_bits), return_inverse=True)
         return self._points(finest, which, index, key)
 
@@ -170,33 +164,12 @@ class Network(Domain):
         return self._share(nodes, shapes, TiledLines.inside_shapes)
 
     def _share(self, nodes: Ints, queries: NDArray[Any], inside: Callable[..., Floats]) -> Floats:
-        """Add up what is inside over the tiles of each node: they stand together in the order of codes."""
-        share, tiles = np.zeros((len(queries), nodes.size)), self._tiles(nodes)
+        """Compare the queries with disjoint tiles of the nodes, and add these up."""
+        tiles = tiles_of(self._tree, self._halves, nodes)
         if not tiles.size:
-            return share
-        lines, starts = TiledLines(*self._drawn(tiles)), self._halves.code_range(tiles)[0]
-        first, past = (np.searchsorted(starts, codes) for codes in self._halves.code_range(nodes))
-        total, rows = np.maximum(self._tree.grains(nodes), 1), max(1, NUMBERS_AT_ONCE // tiles.size)
-        for i in range(0, len(queries), rows):
-            up_to = np.cumsum(np.pad(inside(lines, queries[i : i + rows]), ((0, 0), (1, 0))), axis=1)
-            share[i : i + rows] = (up_to[:, past] - up_to[:, first]) / total
-        return np.clip(share, 0, 1)
-
-    def _tiles(self, nodes: Ints) -> Ints:
-        """Return disjoint nodes with few pieces each, in the order of codes, of which the given nodes are made up."""
-        known, done = _Among(self._halves, nodes), [nodes[:0]]
-        tiles = np.array([ROOT])[: nodes.size]
-        covered = np.zeros(tiles.size, dtype=bool)
-        while tiles.size:
-            covered, above = covered | known.has(tiles), known.is_above(tiles)
-            many = (self._tree.number(tiles) > _PIECES_IN_A_TILE) & (tiles < ROOT << self.total_bits)
-            splits = above | (covered & many)
-            done.append(tiles[covered & ~splits])
-            tiles, covered = halves_of(tiles[splits]), np.repeat(covered[splits], 2)
-            there = self._tree.grains(tiles) > 0
-            tiles, covered = tiles[there], covered[there]
-        found = np.concatenate(done)
-        return found[np.argsort(self._halves.code_range(found)[0])]
+            return np.zeros((len(queries), nodes.size))
+        lines = TiledLines(*self._drawn(tiles))
+        return share_inside(self._tree, self._halves, nodes, tiles, queries, lambda some: inside(lines, some))
 
     def _drawn(self, nodes: Ints) -> tuple[Ints, Ints, Floats]:
         """Return all pieces of nodes: the node's position, the grains, and the ends (n, 2, 2) in users' coordinates."""
@@ -243,22 +216,3 @@ class Network(Domain):
     def __repr__(self) -> str:
         length = float(self.measure(np.array([ROOT]))[0])
         return f"Network({len(self._lines)} lines, length={length:g}, snap={self.snap:g}, depth={self.depth})"
-
-
-class _Among:
-    """Tells which nodes of a binary tree are among given ones, and which are above some of them."""
-
-    def __init__(self, tree: Domain, nodes: Ints) -> None:
-        self._tree, self._nodes = tree, np.unique(nodes)
-        first, past = tree.code_range(self._nodes)
-        order = np.lexsort((-past, first))  # of nodes that start together, the smallest comes last
-        self._first, self._width = first[order], (past - first)[order]
-
-    def has(self, nodes: Ints) -> Bools:
-        at = np.minimum(np.searchsorted(self._nodes, nodes), self._nodes.size - 1)
-        return np.equal(self._nodes[at], nodes)
-
-    def is_above(self, nodes: Ints) -> Bools:
-        first, past = self._tree.code_range(nodes)
-        last = np.searchsorted(self._first, past) - 1
-        return (last >= 0) & (self._first[last] >= first) & (self._width[last] < past - first)

@@ -2,8 +2,8 @@
 
 A *grain* is a bit of line about a ten-millionth of a metre long (for streets in metres). Every segment is a row of
 whole grains, and a border cuts it between two of them. So lengths are integers: the parts of a node add up exactly, in
-whatever order they were worked out; and a place on a line, once named by its segment and grain, lies in one cell of
-every level, and that cell has some length, however close to a border it is. Cells are half-open, as those of `Box`
+whatever order they were worked out; and a place on a line, once named by its segment and grain, lies in one node of
+every level, and that node has some length, however close to a border it is. Nodes are half-open, as those of `Box`
 are: a segment along a dividing line belongs to the upper one.
 """
 
@@ -18,21 +18,12 @@ from numpy.typing import NDArray
 
 from phdstream.arrays import Bools, Floats, Ints
 
-__all__ = ["NUMBERS_AT_ONCE", "Segments", "halves_of", "straight_segments"]
+__all__ = ["NUMBERS_AT_ONCE", "Segments", "straight_segments"]
 
 NUMBERS_AT_ONCE = 4_000_000
-"""Tables of queries by cells or pieces are worked through in parts of this size."""
+"""Tables of queries by nodes or pieces are worked through in parts of this size."""
 
 _GRAIN_IN_ULPS = 64
-
-
-def halves_of(nodes: Ints) -> Ints:
-    """Return both children of each node of a binary tree.
-
-    >>> halves_of(np.array([1, 5])).tolist()
-    [2, 3, 10, 11]
-    """
-    return np.stack([2 * nodes, 2 * nodes + 1], axis=1).ravel()
 
 
 def straight_segments(lines: NDArray[Any]) -> Floats:
@@ -75,7 +66,7 @@ class Segments:
 
         The starting side is below ``border`` for a segment that rises along the axis or keeps to it, and at or above
         it for one that falls. Never falls (or rises, for a segment that falls) as the border moves up, also in
-        floating point; and a segment through the corner of a cell is cut in one place by both borders.
+        floating point; and a segment through the corner of a node is cut in one place by both borders.
         """
         start, step, size = self.start[rows, axis], self.step[rows, axis], self.grains[rows]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

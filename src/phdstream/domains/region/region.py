@@ -1,41 +1,41 @@
-"""`Region`: polygons (land, a state, a city), split like a box, with everything outside cut away."""
+"""`Region`: polygons (land, a state, a city), split like a `Box` (Morton codes), with everything outside cut away."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 
 from phdstream.arrays import Bools, Floats, Ints
-from phdstream.domains.apportion import collected, divide_among_children, repeated
+from phdstream.domains.apportion import collected
 from phdstream.domains.box import Box
 from phdstream.domains.codes import ROOT
 from phdstream.domains.domain import Domain
 from phdstream.domains.region.clipping import ClippedCells
+from phdstream.domains.region.sampling import RegionSampler
 from phdstream.domains.shapes.geometries import geometry_parts, project_geometries, read_geometries
 from phdstream.domains.shapes.projection import EQUAL_AREA, Projection, is_geographic
 from phdstream.errors import InputError
 
 __all__ = ["Region"]
 
-_ATTEMPTS, _ANCHOR_LEVELS = 8, 4
 _GRID_BITS = 16
-"""Points are sorted into cells of at most this many halvings before any geometry is looked at."""
+"""Points are sorted into nodes of at most this many halvings before any geometry is asked."""
 
 
 class Region(Domain):
     """The points inside polygons, however many and however shaped.
 
     ``polygons`` is a Shapely polygon or a list of them, a GeoSeries, or a path (GeoJSON, GeoPackage,
-    shapefile, GeoParquet). A cell of the tree is a rectangle cut to the polygons; a cell with no area inside
-    is not in the tree; a cell's count is spread by area. Points in degrees (a geographic ``crs``) are put on
-    an equal-area map unless ``tree_crs`` names another. Clipping happens when a cell is first visited, and is
-    kept.
+    shapefile, GeoParquet). A node of the tree is a rectangle cut to the polygons; one with no area inside is
+    not in the tree; a node's count is spread by area. The rectangles are those of a `Box`: with ``fanout=4``
+    this is a region quadtree. Points in degrees (a geographic ``crs``) are put on an equal-area map unless
+    ``tree_crs`` names another. Clipping happens when a node is first visited, and is kept.
 
     >>> triangle = Region(shapely.Polygon([(0, 0), (1, 0), (0, 1)]), depth=8)
     >>> triangle.encode(np.array([[0.2, 0.2], [0.9, 0.9]]))[1].tolist()
@@ -62,6 +62,7 @@ class Region(Domain):
         if tree_crs is None and is_geographic(crs):
             tree_crs = EQUAL_AREA
         self._projection, self._source = Projection(crs, tree_crs), shapely.multipolygons(parts)
+        self.crs = self._projection.crs
         shapely.prepare(self._source)
         shape = shapely.union_all(project_geometries(parts, self._projection))
         west, south, east, north = shapely.bounds(shape)
@@ -69,20 +70,16 @@ class Region(Domain):
         self._box = Box([(west, east), (south, north)], fanout=fanout, depth=depth, names=names)
         self.fanout, self.level_bits, self.names = self._box.fanout, self._box.level_bits, self._box.names
         self._cells = ClippedCells(self._box, shape)
+        self._sampler = RegionSampler(self._box, self._cells, self._source, self._projection)
 
     @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> Region:
+    def from_dict(cls, fields: dict[str, Any]) -> Self:
         """Return the region that `to_dict` described, or one read from the file that ``polygons`` names."""
         others = dict(fields)
         polygons = others.pop("polygons", None)
         if isinstance(polygons, str) and not Path(polygons).suffix:
             polygons = _read_binary(polygons)
         return cls(polygons, **others)
-
-    @property
-    def crs(self) -> str | None:
-        """The users' coordinate system, or None if none was named."""
-        return self._projection.crs
 
     @property
     def grid_axes(self) -> int:
@@ -113,14 +110,14 @@ class Region(Domain):
         return self._cells.areas(nodes)
 
     def bounds(self, nodes: Ints) -> Floats:
-        """Return the corners of the nodes' cells in users' coordinates, (n, 4)."""
+        """Return the corners of the nodes' rectangles in users' coordinates, (n, 4)."""
         if self._projection.identity:
             return self._box.bounds(nodes)
         rectangles = shapely.box(*self._box.bounds(nodes).T)
         return np.asarray(shapely.bounds(shapely.transform(_with_midpoints(rectangles), self._projection.backward)))
 
     def geometry(self, nodes: Ints) -> NDArray[Any]:
-        """Return the nodes' cells cut to the polygons, in users' coordinates, for drawing."""
+        """Return the nodes' rectangles cut to the polygons, in users' coordinates, for drawing."""
         return np.asarray(shapely.transform(self._cells.pieces(nodes), self._projection.backward))
 
     def outline(self) -> Any:
@@ -156,60 +153,12 @@ class Region(Domain):
 
     def sample(self, nodes: Ints, counts: Ints, key: int) -> Floats:
         """Return points uniform by area in the nodes, never outside the polygons; more points keep the first ones."""
-        nodes, counts = self._deal_to_anchors(nodes, counts, key)
-        return collected(self._placed(nodes, counts, key), int(counts.sum()))
-
-    def _placed(self, nodes: Ints, counts: Ints, key: int) -> Iterator[Floats]:
-        """Yield the points of whole cells, then those of cut ones, piece by piece."""
-        whole = self._cells.whole(nodes)
-        for even in self._box.sampled(nodes[whole], counts[whole], key):
-            yield self._projection.backward(even)
-        for cut, index in repeated(nodes[~whole], counts[~whole]):
-            yield self._place_in_cut(cut, index, key)
-
-    def _deal_to_anchors(self, nodes: Ints, counts: Ints, key: int) -> tuple[Ints, Ints]:
-        """Deal the points of cut cells down to every fourth level, where they are placed.
-
-        So a cut cell and its children mostly share their points, at the price of a few cells more to clip.
-        """
-        done: list[tuple[Ints, Ints]] = []
-        levels = self.levels(nodes)
-        here, number = nodes[:0], counts[:0]
-        for level in range(self.depth + 1):
-            here = np.concatenate([here, nodes[levels == level]])
-            number = np.concatenate([number, counts[levels == level]])
-            stays = self._cells.whole(here) | (level % _ANCHOR_LEVELS == 0) | (level == self.depth)
-            done.append((here[stays], number[stays]))
-            here, number = here[~stays], number[~stays]
-            if level < self.depth:
-                children, parent, share = self.children(here)
-                number = divide_among_children(number, parent, share, here, key)
-                here, number = children[number > 0], number[number > 0]
-        return tuple(np.concatenate(part) for part in zip(*done, strict=True))  # type: ignore[return-value]
-
-    def _place_in_cut(self, nodes: Ints, index: Ints, key: int) -> Floats:
-        """Return points in cut cells. Their pieces' edges are straight on the tree's map, the polygons' on the users':
-        where the two differ by a hair and a point falls between, it is drawn again.
-        """
-        points = np.empty((nodes.size, 2))
-        wrong = np.arange(nodes.size)
-        for attempt in range(_ATTEMPTS):
-            draw = index[wrong] + attempt * (1 << 40)
-            points[wrong] = self._projection.backward(self._cells.place(nodes[wrong], draw, key))
-            wrong = wrong[~shapely.intersects_xy(self._source, points[wrong, 0], points[wrong, 1])]
-            if not wrong.size:
-                return points
-        inner = shapely.intersection(self.geometry(nodes[wrong]), self._source)
-        points[wrong] = shapely.get_coordinates(shapely.point_on_surface(inner))
-        return points
+        nodes, counts = self._sampler.apportion_to_anchors(self, nodes, counts, key)
+        return collected(self._sampler.placed(nodes, counts, key), int(counts.sum()))
 
     def place(self, codes: Ints, index: Ints, key: int) -> Floats:
-        """Return one point in the finest cell of each code."""
-        finest = self.nodes_of(codes, self.depth)
-        whole = self._cells.whole(finest)
-        points = self._projection.backward(self._box.place(codes, index, key))
-        points[~whole] = self._place_in_cut(finest[~whole], index[~whole], key)
-        return points
+        """Return one point in the finest node of each code."""
+        return self._sampler.place(codes, self.nodes_of(codes, self.depth), index, key)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the region as plain data, polygons included."""

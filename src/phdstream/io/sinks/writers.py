@@ -23,7 +23,7 @@ from phdstream.domains.shapes.projection import need
 from phdstream.errors import InputError, did_you_mean
 from phdstream.io.sinks.encoding import CSV_NOTE, with_geometry, write_csv, write_geojson, write_parquet
 from phdstream.release import Release
-from phdstream.release.maps import cell_shapes, check_planar, domain_crs
+from phdstream.release.maps import cell_shapes, check_planar
 from phdstream.streams.state import replace_file
 
 __all__ = ["FORMATS", "Encoder", "check_format", "encode_cells", "encode_points", "write_cells", "write_points"]
@@ -82,7 +82,7 @@ def check_format(form: str, domain: Domain) -> str:
     if form in ("geoparquet", "geojson"):
         check_planar(domain)
     if form == "geojson":
-        _geojson_crs(domain_crs(domain))
+        _geojson_crs(domain.crs)
     return form
 
 
@@ -136,7 +136,7 @@ def _encoder(release: Release, rows: _Rows, form: str, coordinates: tuple[str, .
     check_format(form, release.domain)
     if release.held:
         raise InputError("nothing is released yet: the stream is still collecting events for its start.")
-    crs = domain_crs(release.domain)
+    crs = release.domain.crs
     metadata: dict[str, Any] = {"phdstream": json.dumps(release.metadata), "privacy": release.privacy}
     if form == "geoparquet":
         metadata["geo"] = json.dumps(_geo_metadata(rows, crs))
