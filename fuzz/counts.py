@@ -45,7 +45,7 @@ def _releases() -> list[phd.Release]:
         phd.Cube(2), phd.Globe(depth=12), phd.Region(corner, depth=6), phd.Region(corner, depth=6, crs="EPSG:4326"),
         phd.Network([street], snap=0.1, depth=6), phd.Hierarchy([["a", "b"], ["a", "c"], ["d", "e"]]),
     ]  # fmt: skip
-    releases = []
+    releases: list[phd.Release] = []
     for domain in domains:
         for method in (phd.PHDStream, phd.TrackingStream):
             stream = method(domain, 1.0, phd.Event(), noise=phd.Simulation(1), start_after=2)

@@ -99,9 +99,9 @@ def _lines(rng: Random, folder: Path) -> None:
     others, all_of_them = ([*lines[:at], *middle, *lines[at + 1 :]] for middle in ([], [new]))
     end = rng.choice([b"\n", b"\r\n", b"\r"]) if separated else rng.choice([b"\n", b"\r\n"])
     found = []
-    for content in (others, all_of_them):
+    for kept in (others, all_of_them):
         path = _path(rng, folder, ending)
-        text = end.join(content) + end
+        text = end.join(kept) + end
         if str(encoding).startswith(("utf-16", "utf-32")):  # of which characters are damaged, not bytes
             text = text.decode("latin-1").encode(str(encoding))
         path.write_bytes(_packed(text, path))
@@ -117,8 +117,9 @@ def _path(rng: Random, folder: Path, ending: str) -> Path:
 
 
 def _packed(content: bytes, path: Path) -> bytes:
-    pack = {".gz": gzip.compress, ".bz2": bz2.compress}.get(path.suffix)
-    return content if pack is None else pack(content)
+    if path.suffix == ".gz":
+        return gzip.compress(content)
+    return bz2.compress(content) if path.suffix == ".bz2" else content
 
 
 def _read(path: Path, columns: Columns, reading: Reading) -> Counter[Any]:

@@ -111,11 +111,12 @@ def write_events(folder: Path) -> None:
     points.to_parquet(folder / "wkb.parquet", row_group_size=10)
     points.to_parquet(folder / "arrow.parquet", geometry_encoding="geoarrow")
     table = pa.Table.from_pandas(pd.DataFrame(frame.drop(columns="geometry")), preserve_index=False)
-    for name, options in {
+    kinds: dict[str, dict[str, Any]] = {
         "plain": {"row_group_size": 10, "compression": "none"},
         "snappy": {"data_page_version": "2.0"},
         "zstd": {"compression": "zstd", "use_dictionary": False, "write_statistics": False},
-    }.items():
+    }
+    for name, options in kinds.items():
         target = io.BytesIO()
         pyarrow.parquet.write_table(table, target, **options)
         (folder / f"{name}.parquet").write_bytes(target.getvalue())

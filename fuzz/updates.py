@@ -50,7 +50,9 @@ def run(rng: Random, folder: Path) -> None:
     """Give a small stream two odd ticks, and after each refusal one that is sound."""
     domain, unit = rng.choice(_DOMAINS)(), rng.choice(_UNITS)
     method: Any = rng.choice([phd.PHDStream, phd.TrackingStream])
-    options = rng.choice([{}, {}, {"window": 2}, {"insert_only": True}, {"start_after": 2}, {"max_nodes": 10}])
+    options: dict[str, Any] = rng.choice(
+        [{}, {}, {"window": 2}, {"insert_only": True}, {"start_after": 2}, {"max_nodes": 10}]
+    )
     stream = method(domain, 1.0, unit, noise=phd.Simulation(1), **options)
     for _ in range(2):
         size = rng.choice([0, 1, 3, 3, 8])

@@ -43,7 +43,7 @@ def calls(odd: Any) -> dict[str, Callable[[], Any]]:
     """Return every way to pass something odd."""
     release = stream().update([[0.5, 0.5]])
     towns = phd.Hierarchy(["a/b"])
-    named = {
+    named: dict[Callable[..., Any], tuple[str, ...]] = {
         stream: ("epsilon", "window", "max_nodes", "start_after", "unit", "noise", "insert_only", "domain"),
         partial(stream, phd.PHDStream): ("threshold", "tree_share", "counter"),
         partial(phd.Box, [(0, 1)]): ("fanout", "depth", "names", "crs"),

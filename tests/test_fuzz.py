@@ -85,9 +85,11 @@ def test_a_place_without_a_name_does_not_move_the_users_of_the_rows_after_it(tmp
     )
     events = read(path, Columns(("p",), user="u", names=True))
     assert events.points.tolist() == [["a"], ["b"]]
+    assert events.users is not None
     assert events.users.to_pylist() == [b"1", b"3"]
     events = read(path, Columns(("p", "q"), user="u", names=True))
     assert events.points.tolist() == [["a"], ["b/c"], ["d"]]
+    assert events.users is not None
     assert events.users.to_pylist() == [b"1", b"3", b"4"]
 
 
@@ -102,6 +104,7 @@ def test_text_in_parquet_that_is_not_utf8_spoils_its_own_row(tmp_path: Path, kin
     path.write_bytes(path.read_bytes().replace(b"?bob", b"\xffbob"))
     events = read(path, Columns(("x",), user="u"))
     assert events.points.tolist() == [[1.0], [3.0]]
+    assert events.users is not None
     assert events.users.to_pylist() == [b"ann", b"eve"]
     assert read(path, Columns(("u",), names=True)).points.tolist() == [["ann"], ["eve"]]
 

@@ -136,17 +136,16 @@ def test_late_rows_are_told_and_left_out(tmp_path: Path) -> None:
 
 
 def test_files_that_were_done_are_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from phdstream.app import prepare as preparing
+    from phdstream.io.sources.events import read_events as original
 
     prepare(tmp_path)
     read: list[str] = []
-    original = preparing.read_events
 
     def watching(sources: Any, *rest: Any) -> Any:
         read.extend(Path(source).name for source in sources)
         return original(sources, *rest)
 
-    monkeypatch.setattr(preparing, "read_events", watching)
+    monkeypatch.setattr("phdstream.app.prepare.read_events", watching)
     for day in (1, 2, 3):
         write_day(tmp_path, day)
         at(tmp_path, FIRST + timedelta(days=day, hours=3))

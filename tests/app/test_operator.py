@@ -135,7 +135,7 @@ class TestMistakes:
     @pytest.mark.parametrize("encoding", ["latin-1", "utf-8-sig"])
     def test_encodings(self, tmp_path: Path, encoding: str) -> None:
         content = "\n".join(["time,lon,lat,who", *(line + "é" for line in rows())]).encode(encoding)
-        user = {"unit": '{ type = "user", inserts = 20 }', "input": 'user = "who"'}
+        user: dict[str, Any] = {"unit": '{ type = "user", inserts = 20 }', "input": 'user = "who"'}
         if encoding == "latin-1":
             prepare(tmp_path, content=content, **user)
             refused(tmp_path, "not UTF-8 .see encoding")
@@ -277,7 +277,7 @@ class TestCheck:
         assert sorted(p.name for p in tmp_path.iterdir()) == ["events.csv", "stream-check-PRIVATE.png", "stream.toml"]
 
     def test_users_beyond_their_bound(self, tmp_path: Path) -> None:
-        options = {"unit": '{ type = "user", inserts = 2 }', "input": 'user = "who"'}
+        options: dict[str, Any] = {"unit": '{ type = "user", inserts = 2 }', "input": 'user = "who"'}
         report = check(load_config(prepare(tmp_path, **options)))
         assert "beyond their user's bound, so not counted: 228" in report.lines  # 288 less 2 for each of 30
 

@@ -15,7 +15,8 @@ SQUARE = phd.Box([(0, 1), (0, 1)])
 
 
 def plan(**options: Any) -> Plan:
-    return Plan(**({"epsilon": 1.0, "unit": phd.Event(), "events_per_tick": 2000, "ticks": 10} | options))
+    defaults: dict[str, Any] = {"epsilon": 1.0, "unit": phd.Event(), "events_per_tick": 2000, "ticks": 10}
+    return Plan(**(defaults | options))
 
 
 @pytest.mark.statistical

@@ -22,7 +22,8 @@ import pytest
 from phdstream.app.config import load_config
 from phdstream.app.run import run
 from phdstream.errors import ConfigError, InputError, PhdstreamError, StateError, UnusableError
-from phdstream.streams.durable.folders import LockedFolder
+from phdstream.streams.durable.locked_folder import LockedFolder
+from tests.thorough import cases
 
 DAY = np.timedelta64(1, "D")
 START = np.datetime64("2024-03-01", "us")
@@ -398,13 +399,14 @@ class TestResume:
         with pytest.raises(StateError, match="epsilon"):
             run(load_config(write(tmp_path, epsilon=2.0)))
 
+    @pytest.mark.slow
     def test_killed_at_random_instants_it_ends_as_if_never_killed(self, tmp_path: Path) -> None:
         """Every release once published keeps its bits, and at the end all ticks are there."""
         ticks = 'every = "1h"\nstart = 2024-03-01\nend = 2024-03-07'
         config = write(tmp_path, ticks=ticks)
         rng = np.random.default_rng(int.from_bytes(os.urandom(4), "big"))
         seen: dict[str, str] = {}
-        for _ in range(60):
+        for _ in range(cases(5, 60)):
             command = [sys.executable, "-m", "phdstream", "run", str(config)]
             child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             time.sleep(float(rng.uniform(0.3, 1.2)))

@@ -18,24 +18,24 @@ def loaded_by(code: str) -> set[str]:
     return set(done.stdout.splitlines()[-1].split())
 
 
-def test_importing_the_package_loads_nothing_heavy():
+def test_importing_the_package_loads_nothing_heavy() -> None:
     assert not loaded_by("import phdstream; phdstream.__version__; dir(phdstream)") & HEAVY
 
 
-def test_help_loads_nothing_heavy():
+def test_help_loads_nothing_heavy() -> None:
     code = (
         "import sys; sys.argv = ['phdstream', '--help']\nfrom phdstream.app.cli import app\napp(standalone_mode=False)"
     )
     assert not loaded_by(code) & (HEAVY | {"rich"})
 
 
-def test_production_noise_does_not_load_its_oracle():
+def test_production_noise_does_not_load_its_oracle() -> None:
     box = "phd.PHDStream(phd.Box([(0, 1)]), 1.0, phd.Event()).update([[0.5]])"
     assert "opendp" not in loaded_by(f"import phdstream as phd; {box}")
 
 
 @pytest.mark.parametrize("name", phd.__all__)
-def test_every_public_name_is_there(name):
+def test_every_public_name_is_there(name: str) -> None:
     assert name in dir(phd)
     value = getattr(phd, name)
     assert value is getattr(phd, name)
@@ -43,13 +43,13 @@ def test_every_public_name_is_there(name):
         assert value.__name__ == name
 
 
-def test_all_names_can_be_imported_at_once():
+def test_all_names_can_be_imported_at_once() -> None:
     space: dict[str, object] = {}
     exec("from phdstream import *", space)
     assert set(phd.__all__) <= set(space)
 
 
-def test_other_names_are_not_there():
+def test_other_names_are_not_there() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Bax'"):
         _ = phd.Bax
     assert not hasattr(phd, "numpy")

@@ -52,7 +52,7 @@ DOMAINS: dict[str, Callable[[], Domain]] = {
 }
 
 
-@pytest.fixture(params=DOMAINS.values(), ids=DOMAINS, scope="module")
+@pytest.fixture(params=DOMAINS.values(), ids=list(DOMAINS), scope="module")
 def domain(request: pytest.FixtureRequest) -> Domain:
     return request.param()
 

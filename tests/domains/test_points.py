@@ -147,7 +147,7 @@ class TestTables:
 
 class TestArrays:
     def test_masked_rows_are_missing_points(self) -> None:
-        masked = np.ma.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]], mask=[[1, 1], [0, 0], [0, 1]])
+        masked = np.ma.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]], mask=[[True, True], [False] * 2, [False, True]])
         np.testing.assert_array_equal(PLACE.points(masked), [[NAN, NAN], [2, 2], [3, NAN]])
         np.testing.assert_array_equal(PLACE.points(list(masked)), [[NAN, NAN], [2, 2], [3, NAN]])
         np.testing.assert_array_equal(PLACE.points([(1.0, np.ma.masked)]), [[1, NAN]])
@@ -277,7 +277,7 @@ class TestLayers:
 
 @pytest.mark.parametrize("kind", ["box", "globe"])
 def test_polygons_pair_by_pair_are_as_all_with_all(kind: str) -> None:
-    domain = {"box": lambda: phd.Box([(0, 10), (0, 10)], depth=12), "globe": lambda: phd.Globe(depth=12)}[kind]()
+    domain = phd.Box([(0, 10), (0, 10)], depth=12) if kind == "box" else phd.Globe(depth=12)
     rng = np.random.default_rng(3)
     nodes = np.unique(domain.nodes_of(domain.encode(rng.uniform(0, 10, (40, 2)))[0], domain.depth - 3))
     nodes = np.concatenate([nodes, [1]])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import phdstream as phd
 from phdstream.errors import InputError
 from tests.noises import KnownNoise
+from tests.thorough import cases
 
 SQUARE = phd.Box([(0, 1), (0, 1)], depth=10)
 DOMAINS = {
@@ -41,7 +42,7 @@ def as_bag(points: np.ndarray) -> Counter[tuple[float, ...]]:
 
 @pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
 class TestOnEveryDomain:
-    @settings(max_examples=8, deadline=None)
+    @settings(max_examples=cases(5, 50))
     @given(seed=st.integers(0, 10_000))
     def test_applying_all_changes_gives_the_current_sample(self, domain: phd.Domain, seed: int) -> None:
         bag: Counter[tuple[float, ...]] = Counter()
@@ -52,7 +53,7 @@ class TestOnEveryDomain:
             bag = bag - gone + as_bag(changes.inserts)
             assert bag == as_bag(release.sample())
 
-    @settings(max_examples=8, deadline=None)
+    @settings(max_examples=cases(5, 50))
     @given(seed=st.integers(0, 10_000))
     def test_a_cell_with_as_many_points_as_before_keeps_them(self, domain: phd.Domain, seed: int) -> None:
         before, after = run(domain, 4, seed)[-2:]
@@ -62,7 +63,7 @@ class TestOnEveryDomain:
                 one = np.array([node]), np.array([n])
                 np.testing.assert_array_equal(domain.sample(*one, before.key), domain.sample(*one, after.key))
 
-    @settings(max_examples=8, deadline=None)
+    @settings(max_examples=cases(5, 50))
     @given(seed=st.integers(0, 10_000))
     def test_the_sample_has_the_right_number_of_points_in_every_cell(self, domain: phd.Domain, seed: int) -> None:
         release = run(domain, 3, seed)[-1]

@@ -14,9 +14,10 @@ from phdstream.app.config import Config
 from phdstream.errors import InputError, StateError
 from phdstream.io.sources.clock import Clock, RowClock
 from phdstream.io.sources.events import read_events
-from phdstream.io.sources.gathering import Gathered, Tally
+from phdstream.io.sources.gathering import Gathered
 from phdstream.io.sources.inventory import Print, check_unchanged, fingerprint, refuse_twice
 from phdstream.io.sources.ledger import FileRecord, Ledger
+from phdstream.io.sources.tally import Tally
 from phdstream.streams.durable.stream import DurableStream
 
 __all__ = ["Prepared", "prepare", "ticks_of"]

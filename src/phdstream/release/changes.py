@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from phdstream.arrays import Floats
 from phdstream.release.tables import arrow_table
 
 __all__ = ["Changes", "difference"]
@@ -18,8 +18,8 @@ __all__ = ["Changes", "difference"]
 class Changes:
     """Synthetic points that appear and disappear between two releases."""
 
-    inserts: Floats
-    deletes: Floats
+    inserts: NDArray[Any]
+    deletes: NDArray[Any]
     names: tuple[str, ...]
     metadata: dict[str, Any] = field(repr=False, default_factory=dict)
 
@@ -31,7 +31,7 @@ class Changes:
         return arrow_table(columns | {"sign": sign}, self.metadata)
 
 
-def difference(come: Floats, gone: Floats) -> tuple[Floats, Floats]:
+def difference(come: NDArray[Any], gone: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the rows of ``come`` not in ``gone``, and the reverse, counting repeated rows; both in order."""
     rows = np.concatenate([come, gone])
     order = np.lexsort(rows.T[::-1])

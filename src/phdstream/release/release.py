@@ -160,8 +160,11 @@ class Release:
             ) from None
         return estimates
 
-    def sample(self) -> Floats:
-        """Return the synthetic points now at hand, an array (n, d): the same each time for one release."""
+    def sample(self) -> NDArray[Any]:
+        """Return the synthetic points now at hand, an array (n, d): the same each time for one release.
+
+        Coordinates are numbers; on a `Hierarchy` they are the names of places.
+        """
         return self.domain.sample(self.leaves, self.points, self.key)
 
     def changes(self) -> Changes:

@@ -22,7 +22,8 @@ from phdstream.errors import InputError, StateError
 from phdstream.io.sinks.folder import ReleaseFolder
 from phdstream.io.sinks.writers import FORMATS
 from phdstream.release import Release
-from phdstream.streams.durable.folders import LockedFolder
+from phdstream.streams.durable.locked_folder import LockedFolder
+from tests.thorough import cases
 
 MARK = "simulated, not private"
 ROOT = Path(__file__).parents[3]
@@ -301,12 +302,13 @@ class TestFaults:
         assert all(after[name] == data for name, data in seen.items())
         assert len([name for name in after if "tick-" in name]) == 8
 
+    @pytest.mark.slow
     def test_killed_at_random_instants(self, tmp_path: Path) -> None:
         """Many processes at once on one state and one folder, each killed: whatever was published keeps its bits."""
         rng = np.random.default_rng(int.from_bytes(os.urandom(4), "big"))
         seen: dict[str, str] = {}
         command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{_CHILD}", str(tmp_path)]
-        for _ in range(5):
+        for _ in range(cases(3, 20)):
             children = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
             for child in children:
                 assert child.stdout is not None

@@ -103,7 +103,8 @@ FRAMES: dict[str, Callable[[], Any]] = {
 
 
 def events(source: Any, columns: Columns = COLUMNS, drop: bool = False, **reading: Any) -> Events:
-    parts = list(read_events([source], columns, Reading(**({"drop_bad": drop, "crs": "EPSG:4326"} | reading))))
+    options: dict[str, Any] = {"drop_bad": drop, "crs": "EPSG:4326"} | reading
+    parts = list(read_events([source], columns, Reading(**options)))
     assert all(len(part) <= events_module.BATCH_ROWS for part in parts)
     joined = Events(
         np.concatenate([p.time for p in parts if p.time is not None]) if columns.time else None,

@@ -131,7 +131,7 @@ def test_a_reader_that_dies_or_hangs_is_a_damaged_file(tmp_path: Path, monkeypat
 def test_a_reader_left_in_the_middle_does_not_confuse_the_next(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("lon,lat\n" + "1,2\n" * 400_000)
     (tmp_path / "b.csv").write_text("lon,lat\n" + "3,4\n" * 5)
-    first = read_events([tmp_path / "a.csv"], PLACE, Reading())
+    first: Any = read_events([tmp_path / "a.csv"], PLACE, Reading())
     next(first)
     assert [e.points.tolist() for e in read_events([tmp_path / "b.csv"], PLACE, Reading())] == [[[3.0, 4.0]] * 5]
     assert sum(map(len, first)) + 0 > 0

@@ -16,6 +16,7 @@ from phdstream.io.sources.events import Events, read_events
 from phdstream.io.sources.formats import file_rows
 from phdstream.io.sources.reading import Reading
 from phdstream.io.sources.rows import RowReader
+from tests.thorough import cases
 
 COLUMNS = Columns(("lon", "lat"), "time", user="who")
 NUMBERS = [
@@ -54,7 +55,7 @@ def _events(reader: RowReader, rows: Any) -> Events:
 
 
 @pytest.mark.parametrize("decimal", [".", ","])
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=cases(20, 500))
 @given(
     rows=st.lists(
         st.tuples(st.sampled_from(TIMES), st.sampled_from(NUMBERS), st.sampled_from(NUMBERS), st.sampled_from(USERS)),

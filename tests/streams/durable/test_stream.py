@@ -19,14 +19,17 @@ import pytest
 import phdstream as phd
 from phdstream.errors import InputError, StateError
 from phdstream.streams.durable.commits import Marker
-from phdstream.streams.durable.folders import LockedFolder
+from phdstream.streams.durable.locked_folder import LockedFolder
 from phdstream.streams.state import decode_state, encode_state, replace_file
+from tests.thorough import cases
 
 SQUARE = phd.Box([(0, 1), (0, 1)], depth=8)
+ODD: tuple[Any, ...] = (None, [], "x", {"a": 1})
 
 
 def new_stream(**options: Any) -> phd.PHDStream:
-    return phd.PHDStream(SQUARE, **({"epsilon": 1.0, "unit": phd.Event()} | options))
+    defaults: dict[str, Any] = {"epsilon": 1.0, "unit": phd.Event()}
+    return phd.PHDStream(SQUARE, **(defaults | options))
 
 
 def full(*args: Any) -> None:
@@ -399,7 +402,7 @@ class TestDamage:
                 for left in meta
                 if left != "owner"
             ),
-            *((meta | {key: wrong}, arrays) for key in meta if key != "owner" for wrong in (None, [], "x", {"a": 1})),
+            *((meta | {key: odd}, arrays) for key in meta if key != "owner" for odd in ODD),
             (meta | {"tick": -1}, arrays),
             (meta | {"id": "A" * 32}, arrays),
             (meta, {key: value for key, value in arrays.items() if key != name}),
@@ -502,6 +505,7 @@ def test_a_folder_that_cannot_be_one(tmp_path: Path) -> None:
         phd.durable(tmp_path / "file" / "s", new_stream())
 
 
+@pytest.mark.slow
 def test_killed_at_random_instants_nothing_is_released_twice(tmp_path: Path) -> None:
     """A child prints every release it is handed; we kill it at random and start another, again and again.
 
@@ -510,7 +514,7 @@ def test_killed_at_random_instants_nothing_is_released_twice(tmp_path: Path) -> 
     seen: dict[int, str] = {}
     rng = np.random.default_rng(int.from_bytes(os.urandom(4), "big"))
     last = 0
-    for _ in range(8):
+    for _ in range(cases(5, 50)):
         with subprocess.Popen(
             [sys.executable, "-c", _CHILD, str(tmp_path)], stdout=subprocess.PIPE, text=True
         ) as child:

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from phdstream.errors import InputError, StateError
-from phdstream.streams.durable.folders import LockedFolder, Writer
+from phdstream.streams.durable.folders import Writer
+from phdstream.streams.durable.locked_folder import LockedFolder
 
 __all__ = ["PARTS", "Contents"]
 

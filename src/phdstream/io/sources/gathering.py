@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import IO, Any
 
@@ -22,10 +21,11 @@ from phdstream.errors import StateError
 from phdstream.io.sources.clock import Clock, RowClock
 from phdstream.io.sources.events import Events
 from phdstream.io.sources.ledger import FileRecord
+from phdstream.io.sources.tally import Tally
 from phdstream.privacy.user_ids import UserIds
 from phdstream.streams.intake import EncodedEvents
 
-__all__ = ["Gathered", "Tally"]
+__all__ = ["Gathered"]
 
 _Key = tuple[int, int]
 """A tick, and +1 for inserts or -1 for deletes."""
@@ -37,40 +37,10 @@ _SHOWN = 20_000
 """How many points are kept, inside and outside each, to draw a picture of."""
 
 
-@dataclass
-class Tally:
-    """What became of the rows, for the operator only. **Private: do not publish.**
-
-    ``bad``: could not be read, and why; ``before`` the first tick and ``after`` the last; ``late``: their tick was
-    released by an earlier run; ``early``: their tick is not to be released yet; ``outside`` the domain, and how many of
-    those tried are inside with their coordinates ``swapped``; ``usable``: all others.
-    """
-
-    bad: Counter[str] = field(default_factory=Counter)
-    before: int = 0
-    after: int = 0
-    late: int = 0
-    early: int = 0
-    outside: int = 0
-    tried: int = 0
-    swapped: int = 0
-    usable: int = 0
-
-    @property
-    def rows(self) -> int:
-        """How many rows there were."""
-        return sum(self.bad.values()) + self.placed + self.outside
-
-    @property
-    def placed(self) -> int:
-        """How many rows could be read, and are not outside."""
-        return self.before + self.after + self.late + self.early + self.usable
-
-
 class Gathered:
     """The events of ticks ``first`` to ``last``; `take` adds some, `tick` hands a tick's over and forgets them.
 
-    ``memory`` is how many bytes are held before events are spilled to the file that ``spill`` opens.
+    ``memory`` is how many bytes are kept before events are spilled to the file that ``spill`` opens.
     """
 
     def __init__(
@@ -85,7 +55,7 @@ class Gathered:
         self._domain, self._clock, self._first, self._last = domain, clock, first, last
         self._memory, self._open = memory, spill
         self._file: IO[bytes] | None = None
-        self._held: dict[_Key, list[pa.RecordBatch]] = {}
+        self._in_memory: dict[_Key, list[pa.RecordBatch]] = {}
         self._spilled: dict[_Key, list[tuple[int, int]]] = {}
         self._bytes = 0
         self._schema: pa.Schema | None = None
@@ -146,13 +116,13 @@ class Gathered:
             columns |= {"time": pa.array(time[rows]), "user": events.users.take(pa.array(rows))}
         batch = pa.RecordBatch.from_pydict(columns)
         self._schema = batch.schema
-        self._held.setdefault(key, []).append(batch)
+        self._in_memory.setdefault(key, []).append(batch)
         self._bytes += batch.nbytes + _OVERHEAD
 
     def _spill(self) -> None:
         self._file = self._file or self._open()
         try:
-            for key, batches in self._held.items():
+            for key, batches in self._in_memory.items():
                 content = pa.concat_batches(batches).serialize()
                 self._spilled.setdefault(key, []).append((self._file.seek(0, 2), content.size))
                 self._file.write(content)
@@ -162,18 +132,18 @@ class Gathered:
                 f"there is no room in the state folder for events that do not fit into memory ({error.strerror}). "
                 "Nothing was spent. Make room, or raise [input] memory."
             ) from None
-        self._held, self._bytes = {}, 0
+        self._in_memory, self._bytes = {}, 0
 
     def tick(self, number: int, keep: bool = False) -> tuple[EncodedEvents, EncodedEvents]:
         """Return the inserts and the deletes of a tick, and let go of them unless they are to be kept."""
         come, gone = self._events((number, 1)), self._events((number, -1))
         for key in () if keep else ((number, 1), (number, -1)):
-            self._held.pop(key, None)
+            self._in_memory.pop(key, None)
             self._spilled.pop(key, None)
         return come, gone
 
     def _events(self, key: _Key) -> EncodedEvents:
-        batches = [self._read(*place) for place in self._spilled.get(key, ())] + self._held.get(key, [])
+        batches = [self._read(*place) for place in self._spilled.get(key, ())] + self._in_memory.get(key, [])
         if not batches:
             return EncodedEvents(np.zeros(0, np.int64), UserIds("text", pa.array([], pa.large_binary())))
         return _joined(batches)
@@ -185,7 +155,7 @@ class Gathered:
 
     def close(self) -> None:
         """Let go of everything."""
-        self._held, self._spilled = {}, {}
+        self._in_memory, self._spilled = {}, {}
         if self._file is not None:
             self._file.close()
 

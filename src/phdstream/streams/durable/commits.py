@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from phdstream.errors import InputError, StateError
-from phdstream.streams.durable.folders import LockedFolder
+from phdstream.streams.durable.locked_folder import LockedFolder
 from phdstream.streams.state import Arrays, decode_state, encode_state
 
 __all__ = ["Commits", "Marker"]

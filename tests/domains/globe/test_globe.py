@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +12,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import phdstream as phd
+from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains import ROOT
 from phdstream.domains.globe import Globe
 from phdstream.domains.globe.s2 import cells_of, codes_of, spherical_area, to_face, to_lon_lat
 from phdstream.errors import InputError
+from tests.thorough import cases
 
 s2sphere = pytest.importorskip("s2sphere")
 
@@ -23,24 +26,24 @@ SURFACE = 510_065_621.7  # km²
 WHOLE = np.array([[-180.0, -90.0, 180.0, 90.0]])
 GLOBES = {depth: Globe(depth=depth) for depth in (1, 2, 5, 14, 18, 29)}
 every_globe = pytest.mark.parametrize("globe", GLOBES.values(), ids=[f"depth {depth}" for depth in GLOBES])
-a_few = settings(max_examples=25, deadline=None)
+a_few = settings(max_examples=cases(10, 200))
 
 
 # --- drawing points and nodes ---
 
 
-def anywhere(n, seed=0):
+def anywhere(n: int, seed: int = 0) -> Floats:
     rng = np.random.default_rng(seed)
     return np.stack([rng.uniform(-180, 180, n), np.degrees(np.arcsin(rng.uniform(-1, 1, n)))], axis=1)
 
 
-def near_poles(n, seed=0):
+def near_poles(n: int, seed: int = 0) -> Floats:
     rng = np.random.default_rng(seed)
     from_pole = np.where(rng.random(n) < 0.1, 0, 10.0 ** rng.uniform(-14, 0, n))
     return np.stack([rng.uniform(-180, 180, n), rng.choice([-1, 1], n) * (90 - from_pole)], axis=1)
 
 
-def on_edges():
+def on_edges() -> Floats:
     """Return points on edges of faces and cells, on the equator, the poles and the antimeridian, and one float away."""
     lon, lat = (g.ravel() for g in np.meshgrid(np.arange(-180, 181, 15.0), np.arange(-90, 91, 15.0)))
     slanted = np.degrees(np.arctan(np.cos(np.radians(np.arange(-45, 46, 5.0)))))
@@ -50,11 +53,11 @@ def on_edges():
     return np.clip(np.concatenate([exact, *beside]), [-180, -90], [180, 90])
 
 
-def all_points(n=3000, seed=0):
+def all_points(n: int = 3000, seed: int = 0) -> Floats:
     return np.concatenate([anywhere(n, seed), near_poles(n, seed), on_edges()])
 
 
-def some_nodes(globe, level, n=60, seed=0):
+def some_nodes(globe: Globe, level: int, n: int = 60, seed: int = 0) -> Ints:
     """Return nodes of a level, those at the poles and along the antimeridian among them."""
     special = [[0, 90], [0, -90], [100, 89.999999], [180, 30], [179.9999999, -60], [-180, 75], [180, -75], [0, 0]]
     codes, inside = globe.encode(np.concatenate([special, anywhere(n, seed)]))
@@ -62,12 +65,12 @@ def some_nodes(globe, level, n=60, seed=0):
     return np.unique(globe.nodes_of(codes, level))
 
 
-def mixed_nodes(globe, n=60, seed=0):
+def mixed_nodes(globe: Globe, n: int = 60, seed: int = 0) -> Ints:
     levels = sorted({1, 2, 3, globe.depth // 2, globe.depth - 1, globe.depth} & set(range(globe.depth + 1)))
     return np.concatenate([[ROOT], *(some_nodes(globe, level, n, seed) for level in levels if level)])
 
 
-def within(globe, nodes, points):
+def within(globe: Globe, nodes: Ints, points: Floats) -> Bools:
     """Whether each point's code is of the node in its row."""
     codes, inside = globe.encode(points)
     first, past = globe.code_range(nodes)
@@ -77,22 +80,22 @@ def within(globe, nodes, points):
 # --- agreement with another implementation of S2 ---
 
 
-def leaf_id(lon, lat):
+def leaf_id(lon: float, lat: float) -> Any:
     return s2sphere.CellId.from_lat_lng(s2sphere.LatLng.from_degrees(lat, lon))
 
 
-def ids(globe, points):
+def ids(globe: Globe, points: Floats) -> list[int]:
     return globe.to_s2_ids(globe.nodes_of(globe.encode(points)[0], globe.depth)).tolist()
 
 
 @every_globe
-def test_points_get_the_ids_that_s2_gives(globe):
+def test_points_get_the_ids_that_s2_gives(globe: Globe) -> None:
     points = anywhere(400, seed=globe.depth)
     assert ids(globe, points) == [leaf_id(*point).parent(globe.depth - 1).id() for point in points]
 
 
 @every_globe
-def test_points_on_edges_are_in_the_cell_as_s2_sees_it(globe):
+def test_points_on_edges_are_in_the_cell_as_s2_sees_it(globe: Globe) -> None:
     """Rounding decides the side, so not the same cell is asked for, but one that S2 finds the point in or beside."""
     points = np.concatenate([on_edges(), near_poles(100)])
     for point, i in zip(points, ids(globe, points), strict=True):
@@ -107,20 +110,20 @@ def test_points_on_edges_are_in_the_cell_as_s2_sees_it(globe):
 
 
 @pytest.mark.parametrize("lon", [-180, -90, 0, 33.3, 90, 180])
-def test_a_pole_is_one_point_whatever_its_longitude(lon):
+def test_a_pole_is_one_point_whatever_its_longitude(lon: float) -> None:
     globe = GLOBES[29]
     for lat in (-90.0, 90.0):
         assert ids(globe, np.array([[lon, lat]])) == [leaf_id(0, lat).parent(28).id()]
 
 
-def test_both_ends_of_the_longitudes_are_one_meridian():
+def test_both_ends_of_the_longitudes_are_one_meridian() -> None:
     for globe in GLOBES.values():
         lat = np.linspace(-90, 90, 181)
         east, west = (globe.encode(np.stack([np.full(181, lon), lat], axis=1))[0] for lon in (180.0, -180.0))
         assert (east == west).all()
 
 
-def test_points_on_both_sides_of_the_antimeridian_are_told_apart():
+def test_points_on_both_sides_of_the_antimeridian_are_told_apart() -> None:
     globe, lat = GLOBES[29], np.linspace(-85, 85, 35)
     sides = [np.stack([np.full(35, lon), lat], axis=1) for lon in (-180 + 1e-9, 180 - 1e-9)]
     east, west = (globe.nodes_of(globe.encode(points)[0], 29) for points in sides)
@@ -131,7 +134,7 @@ def test_points_on_both_sides_of_the_antimeridian_are_told_apart():
 
 
 @every_globe
-def test_centres_of_s2_cells_are_in_the_nodes_with_their_ids(globe):
+def test_centres_of_s2_cells_are_in_the_nodes_with_their_ids(globe: Globe) -> None:
     nodes = np.concatenate([some_nodes(globe, level, 5) for level in range(1, globe.depth + 1)])
     centres = [s2sphere.CellId(i).to_lat_lng() for i in globe.to_s2_ids(nodes).tolist()]
     points = np.array([(centre.lng().degrees, centre.lat().degrees) for centre in centres])
@@ -139,7 +142,7 @@ def test_centres_of_s2_cells_are_in_the_nodes_with_their_ids(globe):
 
 
 @pytest.mark.parametrize("level", [1, 2, 4, 9, 14])
-def test_corners_and_areas_are_those_of_s2(level):
+def test_corners_and_areas_are_those_of_s2(level: int) -> None:
     globe = GLOBES[14]
     nodes = some_nodes(globe, level, 20)
     for node, drawn, area in zip(nodes, globe.vertices(nodes), globe.measure(nodes), strict=True):
@@ -151,7 +154,7 @@ def test_corners_and_areas_are_those_of_s2(level):
 
 
 @every_globe
-def test_ids_name_the_nodes_again(globe):
+def test_ids_name_the_nodes_again(globe: Globe) -> None:
     nodes = mixed_nodes(globe)[1:]
     again = globe.to_s2_ids(nodes)
     assert again.dtype == np.uint64
@@ -163,7 +166,7 @@ def test_ids_name_the_nodes_again(globe):
 
 
 @every_globe
-def test_nodes_in_order_are_s2_cells_in_order(globe):
+def test_nodes_in_order_are_s2_cells_in_order(globe: Globe) -> None:
     nodes = some_nodes(globe, globe.depth)
     assert (np.diff(globe.to_s2_ids(nodes).astype(object)) > 0).all()
 
@@ -173,7 +176,7 @@ def test_nodes_in_order_are_s2_cells_in_order(globe):
 
 @a_few
 @given(st.integers(0, 28), st.integers(0, 2**32))
-def test_codes_round_trip(level, seed):
+def test_codes_round_trip(level: int, seed: int) -> None:
     codes = np.random.default_rng(seed).integers(0, 6 << 2 * level, 200)
     face, u, v, du, dv = cells_of(codes, level)
     lon, lat = to_lon_lat(face, u + du / 2, v + dv / 2)
@@ -181,7 +184,7 @@ def test_codes_round_trip(level, seed):
 
 
 @pytest.mark.parametrize("level", [1, 2, 3, 4, 5])
-def test_the_curve_visits_every_cell_once_and_steps_to_a_neighbour(level):
+def test_the_curve_visits_every_cell_once_and_steps_to_a_neighbour(level: int) -> None:
     size = 1 << level
     i, j = (grid.ravel() for grid in np.meshgrid(np.arange(size), np.arange(size)))
     for face in range(6):
@@ -191,7 +194,7 @@ def test_the_curve_visits_every_cell_once_and_steps_to_a_neighbour(level):
         assert (np.abs(np.diff(i[order])) + np.abs(np.diff(j[order])) == 1).all()
 
 
-def test_faces_and_back():
+def test_faces_and_back() -> None:
     points = all_points()
     face, u, v = to_face(*points.T)
     assert set(face) == set(range(6))
@@ -205,7 +208,7 @@ def test_faces_and_back():
 # --- areas ---
 
 
-def test_the_whole_is_the_surface_of_the_earth():
+def test_the_whole_is_the_surface_of_the_earth() -> None:
     globe = Globe()
     assert globe.measure(np.array([ROOT]))[0] == pytest.approx(SURFACE, rel=1e-9)
     assert globe.measure(np.arange(8, 14)).sum() == pytest.approx(SURFACE, rel=1e-9)
@@ -214,7 +217,7 @@ def test_the_whole_is_the_surface_of_the_earth():
 
 
 @every_globe
-def test_children_partition_their_parents(globe):
+def test_children_partition_their_parents(globe: Globe) -> None:
     for level in range(globe.depth):
         nodes = some_nodes(globe, level)
         children, parent, share = globe.children(nodes)
@@ -228,23 +231,23 @@ def test_children_partition_their_parents(globe):
         assert np.unique(children).size == children.size
 
 
-def test_no_nodes_no_children():
+def test_no_nodes_no_children() -> None:
     assert [part.size for part in Globe().children(np.zeros(0, dtype=np.int64))] == [0, 0, 0]
 
 
 @pytest.mark.parametrize("level", [2, 3, 5, 7])
-def test_areas_of_one_level_differ_by_a_factor_of_at_most_two(level):
+def test_areas_of_one_level_differ_by_a_factor_of_at_most_two(level: int) -> None:
     areas = Globe().measure(np.arange(6 << 2 * (level - 1)) + (8 << 2 * (level - 1)))
     assert areas.max() / areas.min() < 2.1
 
 
-def test_the_finest_cells_are_of_about_a_kilometre_by_default():
+def test_the_finest_cells_are_of_about_a_kilometre_by_default() -> None:
     globe = Globe()
     areas = globe.measure(some_nodes(globe, globe.depth, 1000))
     assert 0.7 < np.sqrt(areas.min()) < np.sqrt(areas.max()) < 1.3
 
 
-def test_areas_keep_their_accuracy_in_the_smallest_cells():
+def test_areas_keep_their_accuracy_in_the_smallest_cells() -> None:
     globe = GLOBES[29]
     nodes = some_nodes(globe, 29)
     cells = cells_of(globe.code_range(nodes)[0], 28)
@@ -257,7 +260,7 @@ def test_areas_keep_their_accuracy_in_the_smallest_cells():
 
 
 @every_globe
-def test_a_point_lies_within_the_bounds_of_all_its_nodes(globe):
+def test_a_point_lies_within_the_bounds_of_all_its_nodes(globe: Globe) -> None:
     points = all_points()
     codes, inside = globe.encode(points)
     assert inside.all()
@@ -270,7 +273,7 @@ def test_a_point_lies_within_the_bounds_of_all_its_nodes(globe):
 
 
 @every_globe
-def test_bounds_are_no_wider_than_corners_and_sides(globe):
+def test_bounds_are_no_wider_than_corners_and_sides(globe: Globe) -> None:
     nodes = np.concatenate([some_nodes(globe, level) for level in range(2, globe.depth + 1)] or [np.arange(8, 14)])
     box, corners = globe.bounds(nodes), globe.vertices(nodes)
     part = box[:, 2] - box[:, 0] < 360
@@ -282,7 +285,7 @@ def test_bounds_are_no_wider_than_corners_and_sides(globe):
         assert (np.abs(corners[~part, :, 1]).max(axis=1) == 90).all()
 
 
-def test_bounds_of_the_root_and_the_faces():
+def test_bounds_of_the_root_and_the_faces() -> None:
     box = Globe().bounds(np.array([ROOT, *range(8, 14)])).round(3)
     assert box.tolist() == [
         [-180, -90, 180, 90],
@@ -296,7 +299,7 @@ def test_bounds_of_the_root_and_the_faces():
 
 
 @every_globe
-def test_drawn_cells_are_in_one_piece(globe):
+def test_drawn_cells_are_in_one_piece(globe: Globe) -> None:
     nodes = mixed_nodes(globe)[1:]
     lon, lat = np.moveaxis(globe.vertices(nodes), 2, 0)
     polar = (globe.levels(nodes) == 1) & (np.abs(lat).min(axis=1) == np.abs(lat).max(axis=1))
@@ -308,12 +311,12 @@ def test_drawn_cells_are_in_one_piece(globe):
 # --- samples ---
 
 
-def one_each(nodes):
+def one_each(nodes: Ints) -> Ints:
     return np.ones(nodes.size, dtype=np.int64)
 
 
 @every_globe
-def test_samples_lie_in_their_nodes_and_bounds(globe):
+def test_samples_lie_in_their_nodes_and_bounds(globe: Globe) -> None:
     for nodes in (some_nodes(globe, globe.depth, 2000), some_nodes(globe, max(1, globe.depth - 2), 300)):
         many = np.repeat(nodes, 3)
         points = globe.sample(nodes, 3 * one_each(nodes), key=5)
@@ -326,7 +329,7 @@ def test_samples_lie_in_their_nodes_and_bounds(globe):
 
 
 @every_globe
-def test_placed_points_keep_their_codes(globe):
+def test_placed_points_keep_their_codes(globe: Globe) -> None:
     codes = globe.encode(all_points(20_000))[0]
     for key in range(3):
         points = globe.place(codes, np.arange(codes.size), key)
@@ -334,7 +337,7 @@ def test_placed_points_keep_their_codes(globe):
 
 
 @every_globe
-def test_a_sample_is_the_same_whatever_else_is_asked(globe):
+def test_a_sample_is_the_same_whatever_else_is_asked(globe: Globe) -> None:
     nodes = some_nodes(globe, max(1, globe.depth // 2))
     counts = np.random.default_rng(1).integers(0, 20, nodes.size)
     points = globe.sample(nodes, counts, key=9)
@@ -343,12 +346,12 @@ def test_a_sample_is_the_same_whatever_else_is_asked(globe):
     assert sorted(map(tuple, points)) == sorted(map(tuple, apart))
 
 
-def test_asking_for_more_keeps_all_points():
+def test_asking_for_more_keeps_all_points() -> None:
     few, more = (set(map(tuple, Globe().sample(np.array([ROOT]), np.array([n]), key=3))) for n in (400, 440))
     assert few <= more
 
 
-def even_on_the_sphere(points):
+def even_on_the_sphere(points: Floats) -> list[float]:
     """Return the p-values for evenness in longitude, in the sine of latitude, and in both together."""
     lon, height = (points[:, 0] + 180) / 360, (np.sin(np.radians(points[:, 1])) + 1) / 2
     squares = np.histogram2d(lon, height, bins=12, range=[(0, 1)] * 2)[0]
@@ -358,7 +361,7 @@ def even_on_the_sphere(points):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("depth", [1, 2, 4])
-def test_points_placed_in_the_finest_cells_are_uniform_on_the_sphere(depth):
+def test_points_placed_in_the_finest_cells_are_uniform_on_the_sphere(depth: Any) -> None:
     """Dealing is kept out of it: cells are drawn by their area, and each gets one point."""
     globe, rng = Globe(depth=depth), np.random.default_rng(depth)
     nodes = np.arange(6 << 2 * (depth - 1)) + (8 << 2 * (depth - 1))
@@ -368,7 +371,7 @@ def test_points_placed_in_the_finest_cells_are_uniform_on_the_sphere(depth):
 
 
 @pytest.mark.statistical
-def test_single_samples_are_uniform_on_the_sphere():
+def test_single_samples_are_uniform_on_the_sphere() -> None:
     """Cells are thinned out to equal chances by area, and each that is left gets one point, dealt down from level 5."""
     globe, rng = Globe(), np.random.default_rng(2)
     nodes = np.arange(6 << 8) + (8 << 8)
@@ -379,7 +382,7 @@ def test_single_samples_are_uniform_on_the_sphere():
     assert min(even_on_the_sphere(np.concatenate(points))) > FALSE_ALARM
 
 
-def test_a_large_sample_is_spread_more_evenly_than_chance():
+def test_a_large_sample_is_spread_more_evenly_than_chance() -> None:
     points = Globe().sample(np.array([ROOT]), np.array([20_000]), key=1)
     squares = np.histogram2d(points[:, 0], np.sin(np.radians(points[:, 1])), bins=8, range=[(-180, 180), (-1, 1)])[0]
     assert np.abs(squares / (20_000 / 64) - 1).max() < 0.1
@@ -388,7 +391,7 @@ def test_a_large_sample_is_spread_more_evenly_than_chance():
 # --- overlaps ---
 
 
-def counted_out(globe, node, rectangles, parts=500):
+def counted_out(globe: Globe, node: Ints, rectangles: Any, parts: int = 500) -> Floats:
     """Return the shares by weighing a fine grid of a cell's points by area."""
     cell = cells_of(globe.code_range(node)[0], globe.depth - 1, globe.depth - globe.levels(node))
     middles = (np.arange(parts) + 0.5) / parts
@@ -399,7 +402,7 @@ def counted_out(globe, node, rectangles, parts=500):
     return ((west <= lon) & (lon <= east) & (south <= lat) & (lat <= north)) @ weight / weight.sum()
 
 
-def cutting(globe, node, rng, n):
+def cutting(globe: Globe, node: Ints, rng: np.random.Generator, n: int) -> Floats:
     """Return rectangles that cut the bounds of a node."""
     box = globe.bounds(node)[0]
     at = np.sort(rng.uniform(-0.3, 1.3, (n, 2, 2)), axis=2)
@@ -410,7 +413,7 @@ def cutting(globe, node, rng, n):
 
 
 @pytest.mark.parametrize(("depth", "level"), [(1, 1), (14, 1), (14, 2), (14, 3), (14, 6), (14, 14), (17, 17)])
-def test_overlaps_of_cut_cells_are_exact(depth, level):
+def test_overlaps_of_cut_cells_are_exact(depth: Any, level: int) -> None:
     globe, rng = Globe(depth=depth), np.random.default_rng(level)
     for node in some_nodes(globe, level, 3)[:, None]:
         rectangles = cutting(globe, node, rng, 4)
@@ -420,7 +423,7 @@ def test_overlaps_of_cut_cells_are_exact(depth, level):
 
 
 @pytest.mark.parametrize("level", [18, 22, 29])
-def test_overlaps_of_tiny_cells_are_counted_in_parts(level):
+def test_overlaps_of_tiny_cells_are_counted_in_parts(level: int) -> None:
     globe, rng = GLOBES[29], np.random.default_rng(level)
     for node in some_nodes(globe, level, 3)[:, None]:
         rectangles = cutting(globe, node, rng, 4)
@@ -428,7 +431,7 @@ def test_overlaps_of_tiny_cells_are_counted_in_parts(level):
         np.testing.assert_allclose(globe.overlap(node, rectangles)[:, 0], expected, atol=0.13)
 
 
-def tiles(edges_lon, edges_lat):
+def tiles(edges_lon: Floats, edges_lat: Floats) -> Floats:
     lon, lat = np.sort(edges_lon), np.sort(edges_lat)
     west, south = np.meshgrid(lon[:-1], lat[:-1])
     east, north = np.meshgrid(lon[1:], lat[1:])
@@ -438,7 +441,7 @@ def tiles(edges_lon, edges_lat):
 @every_globe
 @a_few
 @given(seed=st.integers(0, 2**32))
-def test_overlaps_of_tiling_rectangles_add_up_to_one(globe, seed):
+def test_overlaps_of_tiling_rectangles_add_up_to_one(globe: Globe, seed: int) -> None:
     rng = np.random.default_rng(seed)
     nodes = mixed_nodes(globe, 4, seed)
     box = globe.bounds(rng.choice(nodes, 1))[0]
@@ -452,7 +455,7 @@ def test_overlaps_of_tiling_rectangles_add_up_to_one(globe, seed):
     np.testing.assert_allclose(share.sum(axis=0), 1, atol=1e-5)
 
 
-def test_a_rectangle_has_as_much_of_all_cells_as_it_has_area():
+def test_a_rectangle_has_as_much_of_all_cells_as_it_has_area() -> None:
     globe, rng = Globe(), np.random.default_rng(3)
     cells = np.arange(6 << 8) + (8 << 8)
     at = np.sort(rng.uniform(-1, 1, (30, 2, 2)), axis=2)
@@ -464,7 +467,7 @@ def test_a_rectangle_has_as_much_of_all_cells_as_it_has_area():
 
 
 @pytest.mark.parametrize("level", [0, 1, 2, 3, 6, 11])
-def test_a_node_overlaps_a_rectangle_as_much_as_its_children_do(level):
+def test_a_node_overlaps_a_rectangle_as_much_as_its_children_do(level: int) -> None:
     globe, rng = Globe(), np.random.default_rng(level)
     for node in some_nodes(globe, level, 5)[:, None]:
         children, _, share = globe.children(node)
@@ -474,7 +477,7 @@ def test_a_node_overlaps_a_rectangle_as_much_as_its_children_do(level):
 
 
 @every_globe
-def test_the_whole_earth_holds_every_node_wholly_and_elsewhere_holds_none(globe):
+def test_the_whole_earth_holds_every_node_wholly_and_elsewhere_holds_none(globe: Globe) -> None:
     nodes = mixed_nodes(globe)
     everything = np.concatenate([WHOLE, 2 * WHOLE, np.array([[-np.inf, -np.inf, np.inf, np.inf]])])
     assert (globe.overlap(nodes, everything) == 1).all()
@@ -484,7 +487,7 @@ def test_the_whole_earth_holds_every_node_wholly_and_elsewhere_holds_none(globe)
 
 
 @every_globe
-def test_a_node_is_wholly_in_its_bounds(globe):
+def test_a_node_is_wholly_in_its_bounds(globe: Globe) -> None:
     nodes = mixed_nodes(globe)
     assert (np.diag(globe.overlap(nodes, globe.bounds(nodes))) == 1).all()
 
@@ -492,7 +495,7 @@ def test_a_node_is_wholly_in_its_bounds(globe):
 # --- a stream over the whole Earth ---
 
 
-def cities(n, seed):
+def cities(n: int, seed: int) -> Floats:
     """Return points about four cities, two of them at the antimeridian."""
     rng = np.random.default_rng(seed)
     centres = np.array([[-0.13, 51.5], [139.7, 35.7], [178.4, -18.1], [-179.9, -16.5]])
@@ -500,7 +503,7 @@ def cities(n, seed):
     return np.stack([(points[:, 0] + 180) % 360 - 180, points[:, 1]], axis=1)
 
 
-def test_a_stream_over_the_whole_earth():
+def test_a_stream_over_the_whole_earth() -> None:
     stream = phd.PHDStream(Globe(), epsilon=1.0, unit=phd.Record(), noise=phd.Simulation(seed=1))
     first = stream.update(cities(6000, 1))
     second = stream.update(cities(3000, 2), deletes=cities(6000, 1)[:2000])
@@ -519,7 +522,7 @@ def test_a_stream_over_the_whole_earth():
     assert before == sorted(map(tuple, np.concatenate([sample, changes.deletes])))
 
 
-def test_tiling_counts_add_up_to_the_total():
+def test_tiling_counts_add_up_to_the_total() -> None:
     stream = phd.PHDStream(Globe(depth=20), epsilon=1.0, unit=phd.Event(), noise=phd.Simulation(seed=2))
     release = stream.update(cities(5000, 3))
     counts = release.count(tiles(np.linspace(-180, 180, 19), np.linspace(-90, 90, 10)))
@@ -529,8 +532,9 @@ def test_tiling_counts_add_up_to_the_total():
 # --- plain data, and what is refused ---
 
 
-def test_plain_data_gives_the_same_globe_back():
-    for globe in (Globe(), Globe(depth=np.int64(7), names=["x", "y"])):
+def test_plain_data_gives_the_same_globe_back() -> None:
+    seven: Any = np.int64(7)
+    for globe in (Globe(), Globe(depth=seven, names=["x", "y"])):
         fields = json.loads(json.dumps(globe.to_dict()))
         assert fields.pop("type") == "globe"
         again = Globe(**fields)
@@ -539,7 +543,7 @@ def test_plain_data_gives_the_same_globe_back():
     assert Globe().names == ("lon", "lat")
 
 
-def test_levels_and_bits():
+def test_levels_and_bits() -> None:
     globe = Globe(depth=4)
     assert (globe.depth, globe.fanout, globe.level_bits, globe.total_bits) == (4, 6, (3, 2, 2, 2), 9)
     assert Globe().depth == 14
@@ -550,7 +554,7 @@ def test_levels_and_bits():
     "point",
     [(180.001, 0), (-181, 0), (0, 90.001), (0, -91), (180, 91), (np.nan, 0), (0, np.nan), (np.inf, 0), (0, -np.inf)],
 )
-def test_points_off_the_globe_are_outside(point):
+def test_points_off_the_globe_are_outside(point: list[float]) -> None:
     for globe in GLOBES.values():
         codes, inside = globe.encode(np.array([point, (0.0, 0.0)], dtype=float))
         assert inside.tolist() == [False, True]
@@ -558,31 +562,31 @@ def test_points_off_the_globe_are_outside(point):
 
 
 @every_globe
-def test_no_points_no_codes(globe):
+def test_no_points_no_codes(globe: Globe) -> None:
     codes, inside = globe.encode(np.empty((0, 2)))
     assert codes.size == inside.size == 0
     assert globe.sample(np.array([ROOT]), np.array([0]), 1).shape == (0, 2)
 
 
 @pytest.mark.parametrize("depth", [0, -1, 30, True, 3.0, "3"])
-def test_a_bad_depth_is_refused(depth):
+def test_a_bad_depth_is_refused(depth: Any) -> None:
     with pytest.raises(InputError, match="depth must be a whole number from 1 to 29"):
         Globe(depth=depth)
 
 
 @pytest.mark.parametrize("names", [("lon",), ("x", "x"), ("x", ""), "ab", ("lon", "lat", "h")])
-def test_bad_names_are_refused(names):
+def test_bad_names_are_refused(names: Any) -> None:
     with pytest.raises(InputError, match="names must be 2 different, non-empty words"):
         Globe(names=names)
 
 
 @pytest.mark.parametrize("rectangles", [[[10, 0, -10, 5]], [[0, 0, np.nan, 1]], [[0, 0, 1]], "all"])
-def test_bad_rectangles_are_refused(rectangles):
+def test_bad_rectangles_are_refused(rectangles: Any) -> None:
     with pytest.raises(InputError, match="rectangle"):
         Globe().queries(rectangles)
 
 
-def test_the_root_is_no_s2_cell():
+def test_the_root_is_no_s2_cell() -> None:
     for ask in (Globe().to_s2_ids, Globe().vertices):
         with pytest.raises(InputError, match="the root is the whole Earth"):
             ask(np.array([8, ROOT]))
@@ -604,10 +608,10 @@ def test_the_root_is_no_s2_cell():
         (1 << 60, "whole numbers of 64 bits"),
     ],
 )
-def test_bad_ids_are_refused(bad, message):
+def test_bad_ids_are_refused(bad: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         Globe().from_s2_ids(bad)
 
 
-def test_no_ids_no_nodes():
+def test_no_ids_no_nodes() -> None:
     assert Globe().from_s2_ids([]).size == 0

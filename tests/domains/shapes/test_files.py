@@ -17,7 +17,7 @@ from phdstream.domains.shapes.geometries import read_geometries, read_layer
 from phdstream.errors import InputError
 
 geopandas = pytest.importorskip("geopandas")
-SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "geometry"
+SHARED = Path(__file__).parents[4] / "shared" / "data" / "geometry"
 SQUARES = [shapely.box(0, 0, 1, 1), shapely.box(2, 2, 3, 4)]
 LAYER = '<OGRVRTLayer name="x"><SrcDataSource>{source}</SrcDataSource></OGRVRTLayer>'
 VRT = f"<OGRVRTDataSource>{LAYER}</OGRVRTDataSource>"

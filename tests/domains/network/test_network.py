@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import geopandas
 import numpy as np
@@ -17,25 +18,29 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import phdstream as phd
+from phdstream.arrays import Floats, Ints
 from phdstream.domains import ROOT, Domain, domain_from_dict
 from phdstream.domains.network import Network
 from phdstream.domains.network.nearest import NearestSegment
 from phdstream.domains.network.segments import Segments, straight_segments
 from phdstream.errors import InputError
+from tests.thorough import cases
 
 FALSE_ALARM = 1e-6
-MANHATTAN = Path(__file__).parents[2].parent / "shared" / "data" / "geometry" / "manhattan_osmnx.gpkg"
+MANHATTAN = Path(__file__).parents[4] / "shared" / "data" / "geometry" / "manhattan_osmnx.gpkg"
 EVERYTHING = np.array([ROOT])
 
 
-def wiggles(number, size, seed, low=(0, 0), high=(1000, 700)):
+def wiggles(
+    number: int, size: float, seed: int, low: tuple[float, float] = (0, 0), high: tuple[float, float] = (1000, 700)
+) -> list[Any]:
     """Return random broken lines between two corners."""
     rng, extent = np.random.default_rng(seed), np.subtract(high, low)
     walks = rng.uniform(0, extent, (number, 1, 2)) + rng.normal(0, size, (number, 4, 2)).cumsum(axis=1)
     return list(shapely.linestrings(low + extent - np.abs(extent - np.abs(walks))))
 
 
-def line(*points):
+def line(*points: Any) -> shapely.LineString:
     return shapely.LineString(points)
 
 
@@ -71,12 +76,12 @@ NETWORKS = {
 }
 
 
-@pytest.fixture(params=NETWORKS.values(), ids=NETWORKS, scope="module")
-def network(request):
+@pytest.fixture(params=NETWORKS.values(), ids=list(NETWORKS), scope="module")
+def network(request: pytest.FixtureRequest) -> Network:
     return request.param()
 
 
-def levels_of(network, most=200):
+def levels_of(network: Network, most: int = 200) -> list[Ints]:
     rng, levels = np.random.default_rng(1), [EVERYTHING]
     for _ in range(network.depth):
         nodes = network.children(levels[-1])[0]
@@ -84,21 +89,21 @@ def levels_of(network, most=200):
     return levels
 
 
-def some_nodes(network, most=40):
+def some_nodes(network: Network, most: int = 40) -> Ints:
     nodes = np.concatenate(levels_of(network, 20))
     return np.random.default_rng(2).permutation(nodes)[:most]
 
 
-def spread(network, number, key=1):
+def spread(network: Network, number: int, key: int = 1) -> Floats:
     return network.sample(EVERYTHING, np.array([number]), key)
 
 
-def on_map(network, geometries):
+def on_map(network: Network, geometries: Any) -> Any:
     """Return geometries of users' coordinates on the tree's map."""
     return shapely.transform(geometries, network._projection.forward)
 
 
-def beside(network, number, seed=0):
+def beside(network: Network, number: int, seed: int = 0) -> Floats:
     """Return points at up to twice the snap distance from the lines, vertices, and middles of segments."""
     rng = np.random.default_rng(seed)
     there = network._projection.forward(spread(network, number, seed))
@@ -110,7 +115,7 @@ def beside(network, number, seed=0):
 # --- the tree ---
 
 
-def test_children_partition_their_parents(network):
+def test_children_partition_their_parents(network: Network) -> None:
     for nodes in levels_of(network)[:-1]:
         children, parent, share = network.children(nodes)
         assert (network.measure(children) > 0).all()
@@ -122,13 +127,13 @@ def test_children_partition_their_parents(network):
         np.testing.assert_allclose(share, network.measure(children) / network.measure(nodes)[parent], rtol=1e-12)
 
 
-def test_the_root_is_as_long_as_all_lines(network):
+def test_the_root_is_as_long_as_all_lines(network: Network) -> None:
     once = shapely.union_all(on_map(network, network._lines))
     assert network.measure(EVERYTHING)[0] == pytest.approx(once.length, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["random", "random by quarters", "random by 8", "far from zero", "in degrees"])
-def test_lengths_are_those_that_shapely_cuts_out(name):
+def test_lengths_are_those_that_shapely_cuts_out(name: str) -> None:
     """Unless lines run along borders: those belong to two of Shapely's closed cells."""
     network = NETWORKS[name]()
     nodes = some_nodes(network)
@@ -137,7 +142,7 @@ def test_lengths_are_those_that_shapely_cuts_out(name):
     np.testing.assert_allclose(network.measure(nodes), expected, rtol=1e-5, atol=1e-4 * network.snap)
 
 
-def test_a_cell_is_the_same_whenever_it_is_asked_for(network):
+def test_a_cell_is_the_same_whenever_it_is_asked_for(network: Network) -> None:
     nodes = some_nodes(network)
     fresh = Network.from_dict(network.to_dict())
     assert (fresh.measure(nodes[::-1]) == network.measure(nodes)[::-1]).all()
@@ -145,7 +150,7 @@ def test_a_cell_is_the_same_whenever_it_is_asked_for(network):
         assert (mine == other).all()
 
 
-def test_a_cell_without_lines_is_not_in_the_tree():
+def test_a_cell_without_lines_is_not_in_the_tree() -> None:
     network = Network([line((0, 0), (1, 0)), line((7, 7), (8, 7))], snap=1, bounds=SQUARE, depth=2)
     assert network.children(EVERYTHING)[0].tolist() == [2, 3]
     assert network.children(np.array([2, 3]))[0].tolist() == [4, 7]
@@ -157,7 +162,7 @@ def test_a_cell_without_lines_is_not_in_the_tree():
 
 
 @pytest.mark.parametrize("street", [line((4, 1), (4, 7)), line((1, 4), (7, 4))], ids=["upright", "level"])
-def test_a_segment_along_a_dividing_line_belongs_to_the_upper_part(street):
+def test_a_segment_along_a_dividing_line_belongs_to_the_upper_part(street: Any) -> None:
     network = Network([street], snap=1, bounds=SQUARE, depth=4)
     on_axis = [7, 6] if street.bounds[0] == 4 else [7, 5]
     nodes = np.arange(4, 8)
@@ -168,7 +173,7 @@ def test_a_segment_along_a_dividing_line_belongs_to_the_upper_part(street):
     assert (network.measure(network.nodes_of(codes, 4)) > 0).all()
 
 
-def test_lines_on_the_outer_border_are_inside():
+def test_lines_on_the_outer_border_are_inside() -> None:
     network = Network(ON_BORDERS, snap=0.1, bounds=SQUARE, depth=6)
     corners = np.array([[0, 0], [8, 8], [0, 8], [8, 0], [8, 3.3]], dtype=float)
     codes, inside = network.encode(corners)
@@ -179,14 +184,16 @@ def test_lines_on_the_outer_border_are_inside():
 # --- grains ---
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=cases(60, 1000))
 @given(
     st.tuples(*[st.floats(-10, 10)] * 4),
     st.lists(st.one_of(st.floats(-12, 12), st.integers(-10, 10)), min_size=2, max_size=9),
     st.integers(0, 1),
     st.sampled_from([1.0, 1e-12, 3e-16, 0.0]),
 )
-def test_borders_cut_a_segment_in_their_order_and_where_they_are(ends, borders, axis, flatter):
+def test_borders_cut_a_segment_in_their_order_and_where_they_are(
+    ends: Any, borders: Any, axis: int, flatter: Any
+) -> None:
     ends = np.array([ends])
     ends[0, 2 + axis] = ends[0, axis] + flatter * (ends[0, 2 + axis] - ends[0, axis])
     if (ends[:, :2] == ends[:, 2:]).all():
@@ -205,7 +212,7 @@ def test_borders_cut_a_segment_in_their_order_and_where_they_are(ends, borders, 
 
 
 @pytest.mark.parametrize("slope", [(1, -1), (2, -6), (3, -1), (7, -3), (5, 5)])
-def test_a_line_through_the_corner_of_a_cell_leaves_no_crumb_in_its_neighbours(slope):
+def test_a_line_through_the_corner_of_a_cell_leaves_no_crumb_in_its_neighbours(slope: float) -> None:
     for length in (1, 1 / 3, 0.7):
         step = np.array(slope) / 8 * length
         street = line(np.array([4, 4]) - step, np.array([4, 4]) + step)
@@ -214,7 +221,7 @@ def test_a_line_through_the_corner_of_a_cell_leaves_no_crumb_in_its_neighbours(s
         assert (network.measure(np.arange(4, 8)) > 0).sum() == 2
 
 
-def test_duplicate_and_reversed_segments_count_once():
+def test_duplicate_and_reversed_segments_count_once() -> None:
     there = line((0, 0), (50, 10), (100, 0))
     again = [there, there.reverse(), line((0, 0), (50, 10)), line((100, 0), (50, 10)), line((5, 5), (5, 5))]
     assert Network(again, snap=1).measure(EVERYTHING) == Network([there], snap=1).measure(EVERYTHING)
@@ -225,14 +232,14 @@ def test_duplicate_and_reversed_segments_count_once():
 # --- points ---
 
 
-def test_a_point_lies_in_a_node_with_lines_at_every_level(network):
+def test_a_point_lies_in_a_node_with_lines_at_every_level(network: Network) -> None:
     codes, inside = network.encode(beside(network, 300))
     assert inside.any()
     for level in range(network.depth + 1):
         assert (network.measure(np.unique(network.nodes_of(codes[inside], level))) > 0).all()
 
 
-def test_points_are_inside_within_the_snap_distance_and_go_to_the_nearest_line(network):
+def test_points_are_inside_within_the_snap_distance_and_go_to_the_nearest_line(network: Network) -> None:
     points = beside(network, 300, seed=5)
     placed = shapely.points(network._projection.forward(points))
     distance = shapely.distance(placed, shapely.multilinestrings(on_map(network, network._lines)))
@@ -243,14 +250,14 @@ def test_points_are_inside_within_the_snap_distance_and_go_to_the_nearest_line(n
     assert np.abs(shapely.distance(placed[inside], on_map(network, cells)) - distance[inside]).max() < 1e-6
 
 
-def test_codes_are_those_of_the_snapped_points():
+def test_codes_are_those_of_the_snapped_points() -> None:
     network = Network([line((0, 0), (100, 0)), line((0, 50), (100, 60))], snap=10, depth=10)
     points = np.column_stack([np.random.default_rng(1).uniform(0, 100, 200), np.zeros(200)])
     assert (network.encode(points + np.array([0, 7.5]))[0] == network._box.encode(points)[0]).all()
 
 
 @pytest.mark.parametrize("snap", [0.5, 20, 100, 5000])
-def test_the_nearest_segment_is_found_at_any_distance(snap):
+def test_the_nearest_segment_is_found_at_any_distance(snap: Any) -> None:
     """Near ones come from the grid, far ones from Shapely's tree."""
     lines = np.array(wiggles(80, 15, 7))
     ends = straight_segments(lines)
@@ -264,24 +271,24 @@ def test_the_nearest_segment_is_found_at_any_distance(snap):
     np.testing.assert_allclose(reached[found >= 0], distance[found >= 0], atol=1e-9)
 
 
-def test_the_snap_distance_itself_is_inside_and_a_hair_more_is_not():
+def test_the_snap_distance_itself_is_inside_and_a_hair_more_is_not() -> None:
     network = Network([line((0, 0), (100, 0))], snap=5)
     assert network.encode(np.array([[50, 5.0], [50, 5.000001], [-5.0, 0], [-4, 3.1]]))[1].tolist() == [1, 0, 1, 0]
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e308, -1e308])
-def test_what_is_nowhere_is_outside(network, bad):
+def test_what_is_nowhere_is_outside(network: Network, bad: Any) -> None:
     here = spread(network, 1)[0]
     codes, inside = network.encode(np.array([[bad, here[1]], [here[0], bad], [bad, bad]]))
     assert not inside.any()
     assert (codes == 0).all()
 
 
-def test_no_points_no_codes(network):
+def test_no_points_no_codes(network: Network) -> None:
     assert [part.size for part in network.encode(np.empty((0, 2)))] == [0, 0]
 
 
-def test_points_on_the_other_side_of_the_earth_are_outside():
+def test_points_on_the_other_side_of_the_earth_are_outside() -> None:
     rng = np.random.default_rng(1)
     points = np.column_stack([rng.uniform(-180, 180, 20_000), rng.uniform(-90, 90, 20_000)])
     points = points[np.hypot(*(points - [-73.95, 40.8]).T) > 1]
@@ -291,7 +298,7 @@ def test_points_on_the_other_side_of_the_earth_are_outside():
 # --- samples ---
 
 
-def test_samples_lie_on_the_lines_and_in_their_node(network):
+def test_samples_lie_on_the_lines_and_in_their_node(network: Network) -> None:
     everything = shapely.multilinestrings(on_map(network, network._lines))
     shapely.prepare(everything)
     for nodes in levels_of(network, most=15):
@@ -304,7 +311,7 @@ def test_samples_lie_on_the_lines_and_in_their_node(network):
         assert ((first <= codes) & (codes < past)).all()
 
 
-def test_the_first_points_stay_when_more_are_asked_for(network):
+def test_the_first_points_stay_when_more_are_asked_for(network: Network) -> None:
     nodes = levels_of(network, most=5)[-1]
     few = network.sample(nodes, np.full(nodes.size, 7), key=5).reshape(nodes.size, 7, 2)
     many = network.sample(nodes, np.full(nodes.size, 40), key=5).reshape(nodes.size, 40, 2)
@@ -312,7 +319,7 @@ def test_the_first_points_stay_when_more_are_asked_for(network):
     assert not (few == network.sample(nodes, np.full(nodes.size, 7), key=6).reshape(few.shape)).all()
 
 
-def test_samples_do_not_depend_on_what_else_is_asked(network):
+def test_samples_do_not_depend_on_what_else_is_asked(network: Network) -> None:
     nodes = levels_of(network, most=9)[-1]
     counts = np.arange(nodes.size) % 4
     points = network.sample(nodes, counts, key=5)
@@ -322,7 +329,7 @@ def test_samples_do_not_depend_on_what_else_is_asked(network):
     assert (points == Network.from_dict(network.to_dict()).sample(nodes, counts, key=5)).all()
 
 
-def test_places_of_finest_cells_lie_in_them(network):
+def test_places_of_finest_cells_lie_in_them(network: Network) -> None:
     codes = np.repeat(network.code_range(levels_of(network, 50)[-1])[0], 3)
     points = network.place(codes, np.tile([0, 1, 2], codes.size // 3), key=1)
     assert (network.encode(points)[0] == codes).all()
@@ -330,13 +337,13 @@ def test_places_of_finest_cells_lie_in_them(network):
     assert network.encode(dealt)[1].all()
 
 
-def test_nothing_asked_nothing_given(network):
+def test_nothing_asked_nothing_given(network: Network) -> None:
     assert spread(network, 0).shape == (0, 2)
     assert network.sample(np.zeros(0, np.int64), np.zeros(0, np.int64), 1).shape == (0, 2)
 
 
 @pytest.mark.statistical
-def test_samples_are_uniform_by_length(network):
+def test_samples_are_uniform_by_length(network: Network) -> None:
     nodes = EVERYTHING
     while nodes.size < 8 and network.levels(nodes[:1])[0] < network.depth:
         nodes = network.children(nodes)[0]
@@ -352,7 +359,7 @@ def test_samples_are_uniform_by_length(network):
 
 
 @pytest.mark.statistical
-def test_samples_are_uniform_along_a_street_with_many_bends():
+def test_samples_are_uniform_along_a_street_with_many_bends() -> None:
     street = line((0, 0), (10, 0), (10, 1), (300, 2), (300, 400))
     points = spread(Network([street], snap=1), 5000)
     position = shapely.line_locate_point(street, shapely.points(points), normalized=True)
@@ -362,19 +369,19 @@ def test_samples_are_uniform_along_a_street_with_many_bends():
 # --- overlaps ---
 
 
-def rectangles_over(network, number, seed=0):
+def rectangles_over(network: Network, number: int, seed: int = 0) -> Floats:
     low, high = np.hsplit(network.bounds(EVERYTHING)[0], 2)
     corners = np.random.default_rng(seed).uniform(low, high, (2, number, 2))
     return np.hstack([corners.min(axis=0), corners.max(axis=0)])
 
 
-def lengths_inside(network, nodes, shapes):
+def lengths_inside(network: Network, nodes: Ints, shapes: Any) -> Floats:
     """Return the share of nodes in shapes, by Shapely."""
     inside = [shapely.length(on_map(network, shapely.intersection(network.geometry(nodes), s))) for s in shapes]
     return np.array(inside) / network.measure(nodes)
 
 
-def test_overlaps_are_those_that_shapely_cuts_out(network):
+def test_overlaps_are_those_that_shapely_cuts_out(network: Network) -> None:
     nodes, rectangles = some_nodes(network), rectangles_over(network, 12)
     expected = lengths_inside(network, nodes, shapely.box(*rectangles.T))
     short = 1e-5 / network.measure(nodes)
@@ -382,7 +389,7 @@ def test_overlaps_are_those_that_shapely_cuts_out(network):
     assert wrong.max() < (1e-8 if network.crs is None else 1e-4)  # degrees are not equally long all along a piece
 
 
-def test_overlaps_with_polygons_are_those_that_shapely_cuts_out(network):
+def test_overlaps_with_polygons_are_those_that_shapely_cuts_out(network: Network) -> None:
     nodes, (low, high) = some_nodes(network), np.hsplit(network.bounds(EVERYTHING)[0], 2)
     shapes = shapely.buffer(shapely.points(spread(network, 6)), (high - low).max() / 5)
     shapes = np.append(shapes, shapely.Polygon())
@@ -392,7 +399,7 @@ def test_overlaps_with_polygons_are_those_that_shapely_cuts_out(network):
     assert wrong.max() < (1e-8 if network.crs is None else 1e-4)
 
 
-def test_overlaps_of_rectangles_that_tile_the_plane_add_up_to_one(network):
+def test_overlaps_of_rectangles_that_tile_the_plane_add_up_to_one(network: Network) -> None:
     west, south, east, north = network.bounds(EVERYTHING)[0]
     x = np.r_[west, np.sort(np.random.default_rng(1).uniform(west, east, 3)), east]
     y = np.r_[south, (south + north) / 2, north]
@@ -402,14 +409,14 @@ def test_overlaps_of_rectangles_that_tile_the_plane_add_up_to_one(network):
     np.testing.assert_allclose(share.sum(axis=0), 1, atol=1e-6)
 
 
-def test_everything_is_inside_its_own_bounds_and_the_lines(network):
+def test_everything_is_inside_its_own_bounds_and_the_lines(network: Network) -> None:
     nodes = some_nodes(network)
     for around in (network.bounds(EVERYTHING), [shapely.total_bounds(network._lines)], [[-np.inf] * 2 + [np.inf] * 2]):
         assert (network.overlap(nodes, np.array(around)) == 1).all()
     assert (network.overlap(nodes, np.array([[1e7, 1e7, 2e7, 2e7]])) == 0).all()
 
 
-def test_a_line_along_the_side_of_a_rectangle_is_in_the_upper_one_only():
+def test_a_line_along_the_side_of_a_rectangle_is_in_the_upper_one_only() -> None:
     network = Network(ON_BORDERS, snap=0.1, bounds=SQUARE, depth=6)
     halves = np.array([[0, 0, 4, 8], [4, 0, 8, 8]], dtype=float)
     np.testing.assert_allclose(network.overlap(EVERYTHING, halves)[:, 0] * 18 * 8, [4 * 8 + 9 * 4, 5 * 8 + 9 * 4])
@@ -417,7 +424,7 @@ def test_a_line_along_the_side_of_a_rectangle_is_in_the_upper_one_only():
     assert (network.overlap(children, network.bounds(children)) == np.eye(2)).all()
 
 
-def test_many_rectangles_on_one_node_are_worked_through_in_parts(monkeypatch):
+def test_many_rectangles_on_one_node_are_worked_through_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     network = NETWORKS["random"]()
     rectangles = rectangles_over(network, 50)
     expected = network.overlap(EVERYTHING, rectangles)
@@ -426,7 +433,7 @@ def test_many_rectangles_on_one_node_are_worked_through_in_parts(monkeypatch):
     np.testing.assert_allclose(network.overlap(EVERYTHING, rectangles), expected, rtol=1e-12)
 
 
-def test_bounds_hold_the_lines_of_a_node(network):
+def test_bounds_hold_the_lines_of_a_node(network: Network) -> None:
     nodes = some_nodes(network)
     low, high = np.hsplit(network.bounds(nodes), 2)
     least, most = np.hsplit(shapely.bounds(network.geometry(nodes)), 2)
@@ -438,9 +445,9 @@ def test_bounds_hold_the_lines_of_a_node(network):
 # --- end to end ---
 
 
-def test_a_stream_on_a_network(network):
+def test_a_stream_on_a_network(network: Network) -> None:
     stream = phd.PHDStream(network, epsilon=4.0, unit=phd.Event(), noise=phd.Simulation(seed=3))
-    held = Counter()
+    held: Counter[tuple[float, ...]] = Counter()
     for tick in range(3):
         points = spread(network, 500, key=tick)
         release = stream.update(points, deletes=points[:100])
@@ -453,7 +460,7 @@ def test_a_stream_on_a_network(network):
     assert release.cells().num_rows == release.leaves.size
 
 
-def test_a_saved_stream_goes_on_as_it_would_have(tmp_path):
+def test_a_saved_stream_goes_on_as_it_would_have(tmp_path: Path) -> None:
     network = NETWORKS["in degrees"]()
     stream = phd.PHDStream(network, epsilon=4.0, unit=phd.Event(), noise=phd.Simulation(seed=3))
     stream.update(spread(network, 500))
@@ -466,7 +473,7 @@ def test_a_saved_stream_goes_on_as_it_would_have(tmp_path):
 # --- plain data ---
 
 
-def test_plain_data_gives_the_same_network_back(network):
+def test_plain_data_gives_the_same_network_back(network: Network) -> None:
     plain = json.loads(json.dumps(network.to_dict()))
     again = domain_from_dict(plain)
     assert again.to_dict() == network.to_dict()
@@ -476,7 +483,7 @@ def test_plain_data_gives_the_same_network_back(network):
         assert (mine == other).all()
 
 
-def test_the_summary_is_short_and_tells_networks_apart():
+def test_the_summary_is_short_and_tells_networks_apart() -> None:
     first, second = (Network(wiggles(200, 40, seed), snap=20) for seed in (1, 2))
     summary = json.loads(json.dumps(first.summary()))
     assert summary["digest"] != second.summary()["digest"]
@@ -486,7 +493,7 @@ def test_the_summary_is_short_and_tells_networks_apart():
     assert len(json.dumps(summary)) < 600
 
 
-def test_names_and_systems():
+def test_names_and_systems() -> None:
     plain, degrees = NETWORKS["random"](), NETWORKS["in degrees"]()
     assert (plain.crs, plain.names) == (None, ("x", "y"))
     assert (degrees.crs, degrees.tree_crs, degrees.names) == ("EPSG:4326", "EPSG:32618", ("lon", "lat"))
@@ -496,7 +503,7 @@ def test_names_and_systems():
 
 
 @pytest.mark.parametrize(("crs", "unit"), [("EPSG:32618", 1.0), ("EPSG:2263", 0.3048)])
-def test_the_finest_cells_are_about_twenty_metres_wide(crs, unit):
+def test_the_finest_cells_are_about_twenty_metres_wide(crs: Any, unit: float) -> None:
     street = line((0, 0), (15_000 / unit, 9_000 / unit))
     network = Network([street], snap=1, crs=crs)
     west, south, east, north = network._box.bounds(np.array([ROOT << network.total_bits]))[0] * unit
@@ -504,7 +511,7 @@ def test_the_finest_cells_are_about_twenty_metres_wide(crs, unit):
     assert Network([street], snap=1, crs=crs, fanout=4).depth * 2 == network.depth
 
 
-def test_a_long_straight_line_in_degrees_stays_on_its_parallel():
+def test_a_long_straight_line_in_degrees_stays_on_its_parallel() -> None:
     network = Network([line((0, 60), (20, 60))], snap=50, crs="EPSG:4326", tree_crs="EPSG:3035")
     points = spread(network, 200)
     assert np.abs(points[:, 1] - 60).max() * 111_000 < 1
@@ -515,7 +522,7 @@ def test_a_long_straight_line_in_degrees_stays_on_its_parallel():
 # --- what lines can be ---
 
 
-def street_graph(**attributes):
+def street_graph(**attributes: Any) -> Any:
     networkx = pytest.importorskip("networkx")
     graph = networkx.MultiDiGraph(**attributes)
     for node, (x, y) in enumerate([(0, 0), (100, 0), (100, 50)]):
@@ -528,7 +535,7 @@ def street_graph(**attributes):
     return graph
 
 
-def test_graphs_are_read_with_both_directions_once():
+def test_graphs_are_read_with_both_directions_once() -> None:
     network = Network(street_graph(), snap=5)
     assert network.measure(EVERYTHING)[0] == pytest.approx(100 + 2 * np.hypot(20, 25))
     assert Network(street_graph(crs="EPSG:32618"), snap=5).crs == "EPSG:32618"
@@ -540,7 +547,7 @@ def test_graphs_are_read_with_both_directions_once():
         Network(bare, snap=5)
 
 
-def test_lines_are_read_from_series_files_and_collections(tmp_path):
+def test_lines_are_read_from_series_files_and_collections(tmp_path: Path) -> None:
     lines = [line((0, 0), (1000, 0)), shapely.MultiLineString([[(0, 0), (0, 500)], [(5, 5), (5, 100)]])]
     lines.append(shapely.LinearRing([(50, 50), (60, 50), (60, 60)]))
     series = geopandas.GeoSeries(lines[:2], crs="EPSG:32618")
@@ -553,7 +560,7 @@ def test_lines_are_read_from_series_files_and_collections(tmp_path):
     assert Network(lines, snap=5).measure(EVERYTHING)[0] == pytest.approx(1595 + ring)
 
 
-def test_heights_are_left_out():
+def test_heights_are_left_out() -> None:
     flat, steep = line((0, 0), (10, 0)), line((0, 0, 5), (10, 0, 99))
     assert Network([steep], snap=1).to_dict() == Network([flat], snap=1).to_dict()
 
@@ -564,7 +571,7 @@ def test_heights_are_left_out():
 @pytest.mark.parametrize(
     ("centre", "zone"), [((-73.9, 40.7), "EPSG:32618"), ((18.4, -33.9), "EPSG:32734"), ((179.9, 0.5), "EPSG:32660")]
 )
-def test_degrees_alone_are_refused_with_a_planar_system_to_use(centre, zone):
+def test_degrees_alone_are_refused_with_a_planar_system_to_use(centre: Any, zone: Any) -> None:
     street = line(np.array(centre) - 0.01, np.array(centre) + 0.01)
     with pytest.raises(InputError, match=f"need a planar system.*{zone}"):
         Network([street], snap=5, crs="EPSG:4326")
@@ -577,7 +584,7 @@ def test_degrees_alone_are_refused_with_a_planar_system_to_use(centre, zone):
 
 
 @pytest.mark.parametrize("snap", [0, -1, np.nan, np.inf, None, "5", True])
-def test_a_bad_snap_distance_is_refused(snap):
+def test_a_bad_snap_distance_is_refused(snap: Any) -> None:
     with pytest.raises(InputError, match="snap must be a positive, finite distance"):
         Network([line((0, 0), (1, 0))], snap=snap)
 
@@ -596,7 +603,7 @@ def test_a_bad_snap_distance_is_refused(snap):
         ("nowhere.gpkg", "no file"),
     ],
 )
-def test_bad_lines_are_refused(lines, message):
+def test_bad_lines_are_refused(lines: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         Network(lines, snap=1)
 
@@ -614,17 +621,17 @@ def test_bad_lines_are_refused(lines, message):
         ({"crs": "EPSG:4326", "tree_crs": "EPSG:nonsense"}, "not a coordinate reference system"),
     ],
 )
-def test_bad_options_are_refused(options, message):
+def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Network([line((0, 0), (5, 5))], snap=1, **options)
 
 
-def test_lines_that_have_no_place_on_the_map_are_refused():
+def test_lines_that_have_no_place_on_the_map_are_refused() -> None:
     with pytest.raises(InputError, match="choose another tree_crs"):
         Network([line((0, 89), (0, 95))], snap=5, crs="EPSG:4326", tree_crs="EPSG:32631")
 
 
-def test_a_bad_description_is_refused():
+def test_a_bad_description_is_refused() -> None:
     with pytest.raises(InputError, match="well-known binary"):
         Network.from_dict({"lines": "streets", "snap": 5})
     with pytest.raises(InputError, match="expected geometries"):
@@ -637,7 +644,7 @@ def test_a_bad_description_is_refused():
 
 
 @pytest.mark.skipif(not MANHATTAN.exists(), reason="needs the shared data")
-def test_manhattan():
+def test_manhattan() -> None:
     network = Network(MANHATTAN, snap=50, tree_crs="EPSG:32618")
     edges = geopandas.read_file(MANHATTAN, layer="edges")
     assert network.depth == 20
