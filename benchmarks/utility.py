@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import csv
 import re
+import sys
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -23,7 +24,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from phdstream.evaluation import read_experiment, run_experiment
-from phdstream.evaluation.figures import picture_of, subplots
+from phdstream.evaluation.pictures import picture_of, subplots
 
 DOCS = Path(__file__).parents[1] / "docs"
 TABLE = DOCS / "results" / "utility.csv"
@@ -39,8 +40,8 @@ UBER |= {"start": date(2014, 4, 1), "end": date(2014, 5, 1)}
 TAXI = COLUMNS | {"file": "nyc_yellow_taxi_sample_2009_2015.parquet", "every": "7d"}
 TAXI |= {"start": date(2009, 1, 1), "end": date(2015, 6, 25)}
 STREAMS: dict[str, dict[str, Any]] = {
-    "circles": {"data": {"preset": "circles-a"}, "start_after": [0.3], "measure_every": 3},
-    "circles moving": {"data": {"preset": "circles-b"}, "start_after": [0.3], "measure_every": 5},
+    "circles": {"data": {"circles": "growing", "points": 50_000}, "start_after": [0.3], "measure_every": 3},
+    "circles moving": {"data": {"circles": "moving", "points": 25_000}, "start_after": [0.3], "measure_every": 5},
     "Gowalla": {"data": GOWALLA, "domain": WORLD, "start_after": [300], "measure_every": 14},
     "Gowalla 30-day": {
         "data": GOWALLA | {"lifetime": "30d"}, "domain": WORLD, "start_after": [350], "measure_every": 12,
@@ -89,15 +90,17 @@ def methods(stream: str) -> list[str]:
 
 
 def run(data: Path, results: Path, seeds: int, workers: int) -> None:
+    from benchmarks.reproduction.methods import paper_methods
+
     for last in range(11, 11 + seeds):
         for name, stream in STREAMS.items():
             queries = {"small": 3000, "medium": 1500, "large": 500}
             fixed = {"name": name, "methods": methods(name), "epsilons": EPSILONS, "queries": queries}
-            experiment = read_experiment(stream | fixed | {"seeds": list(range(11, last + 1))}, data)
+            experiment = read_experiment(stream | fixed | {"seeds": list(range(11, last + 1))}, data, paper_methods)
             outcome = run_experiment(experiment, results / name, workers, lambda *_: None)
-            print(f"seed {last}, {name}: {outcome.done} runs", flush=True)
-            for cell, reason in outcome.failed.items():
-                print(f"  {cell} failed: {reason}")
+            print(f"seed {last}, {name}: {outcome.done} trials", flush=True)
+            for trial, reason in outcome.failed.items():
+                print(f"  {trial} failed: {reason}")
 
 
 def ratios(results: Path) -> list[dict[str, Any]]:
@@ -231,6 +234,7 @@ def draw(rows: list[dict[str, Any]]) -> Any:
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(DOCS.parent))  # run by its path, Python looks beside it only
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["run", "collect", "write"])
     parser.add_argument("folders", nargs="*", type=Path)

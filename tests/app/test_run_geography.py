@@ -14,7 +14,7 @@ import shapely
 
 from phdstream.app.config import load_config
 from phdstream.app.run import run
-from phdstream.data import land
+from phdstream.domains.outlines import land
 from phdstream.errors import ConfigError, UnusableError
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 from benchmarks.__main__ import growth, main
@@ -13,7 +15,7 @@ import phdstream as phd
 from benchmarks import kernels, ticks
 
 
-def test_all_of_it_runs_and_is_written(tmp_path, capsys):
+def test_all_of_it_runs_and_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "results.json"
     small = ["--events", "10000", "--nodes", "100", "--ticks", "20"]
     main([*small, "--json", str(path)])
@@ -36,17 +38,17 @@ def test_all_of_it_runs_and_is_written(tmp_path, capsys):
     assert "| times the reference |" in capsys.readouterr().out
 
 
-def test_the_run_is_measured_against_polars():
+def test_the_run_is_measured_against_polars() -> None:
     seconds, memory = whole_run(rows=20_000, repeats=1)
     assert seconds.amount > 0
     assert 1 < memory.amount < 10_000
 
 
-def test_another_method_can_be_measured():
+def test_another_method_can_be_measured() -> None:
     class Other(phd.PHDStream):
         made = 0
 
-        def __init__(self, *args, **options):
+        def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)
             Other.made += 1
 
@@ -55,7 +57,7 @@ def test_another_method_can_be_measured():
     assert [f.what for f in figures if f.group == "tick"] == ["simulated noise", "production noise"]
 
 
-def test_growth_is_fitted():
+def test_growth_is_fitted() -> None:
     assert exponent([1, 10, 100], [2, 20, 200]) == pytest.approx(1)
     assert exponent([1, 10, 100], [5, 500, 50_000]) == pytest.approx(2)
     figures = [Figure("a", "b", size, size**1.5, "c", 1.0) for size in (10, 100, 1000)]
@@ -63,13 +65,13 @@ def test_growth_is_fitted():
     assert growth(figures[:2]) == {}
 
 
-def test_a_figure_is_a_ratio_of_the_same_run():
+def test_a_figure_is_a_ratio_of_the_same_run() -> None:
     figure = Figure("a", "b", 1000, 0.5, "c", 0.25)
     assert figure.ratio == 2
     assert "| a | b | 1,000 | 500 | 2 | c |" in table([figure])
     assert {"processor", "cores", "load", "python", "numpy"} == set(machine())
 
 
-def test_noise_is_measured_against_opendp():
+def test_noise_is_measured_against_opendp() -> None:
     (figure,) = kernels.noise(1000, [4.3])
     assert figure.reference_amount > 0

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from phdstream.errors import InputError
-from phdstream.evaluation import Cell, Experiment, read_experiment
-from phdstream.evaluation.cells import run_cell
+from phdstream.evaluation import Experiment, Trial, read_experiment
+from phdstream.evaluation.trials import run_trial
 
 SMALL: dict[str, Any] = {
     "name": "small",
@@ -22,7 +22,7 @@ SMALL: dict[str, Any] = {
     "seeds": [1, 2],
     "measure_every": 5,
     "queries": {"small": 50, "medium": 20, "large": 10},
-    "data": {"preset": "circles-b", "points": 600, "batch": 100},
+    "data": {"circles": "moving", "points": 600, "batch": 100},
 }
 
 
@@ -30,17 +30,17 @@ def small(**changes: Any) -> Experiment:
     return read_experiment(SMALL | changes)
 
 
-def dies_once(experiment: Experiment, cell: Cell, folder: Path) -> None:
-    """The process of one cell dies, as when memory runs out."""
-    if cell == Cell("baseline-3", 1.0, 0.2, 1):
+def dies_once(experiment: Experiment, trial: Trial, folder: Path) -> None:
+    """The process of one trial dies, as when memory runs out."""
+    if trial == Trial("baseline-3", 1.0, 0.2, 1):
         os._exit(9)
-    run_cell(experiment, cell, folder)
+    run_trial(experiment, trial, folder)
 
 
-def fails_once(experiment: Experiment, cell: Cell, folder: Path) -> None:
-    if cell == Cell("phdstream", 1.0, 0.2, 2):
+def fails_once(experiment: Experiment, trial: Trial, folder: Path) -> None:
+    if trial == Trial("phdstream", 1.0, 0.2, 2):
         raise InputError("a bad day")
-    run_cell(experiment, cell, folder)
+    run_trial(experiment, trial, folder)
 
 
 def write_events(path: Path, days: int = 20, per_day: int = 30) -> Path:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from phdstream.errors import ConfigError, InputError
-from phdstream.evaluation import PRESETS, load_experiment, preset, read_experiment
+from phdstream.evaluation import Experiment, MethodSpec, example, load_experiment, read_experiment, standard_methods
 from phdstream.evaluation.setting import load_setting
 from tests.evaluation.experiments import OWN, SMALL, small, write_events
 
@@ -19,7 +20,7 @@ start_after = [0.1]
 seeds = [1, 2]
 measure_every = 10
 [data]
-preset = "circles-a"
+circles = "growing"
 points = 1000
 """
 
@@ -29,18 +30,46 @@ def test_a_file(tmp_path: Path) -> None:
     path.write_text(FILE)
     experiment = load_experiment(path)
     assert (experiment.name, experiment.base, experiment.private) == ("mine", tmp_path, False)
-    assert len(list(experiment.cells())) == 8
-    assert experiment.data == {"circles": "a", "points": 1000, "batch": 500}
+    assert len(list(experiment.trials())) == 8
+    assert experiment.data == {"circles": "growing", "points": 1000, "batch": 500}
 
 
-@pytest.mark.parametrize("name", PRESETS)
-@pytest.mark.parametrize("reduced", [False, True])
-def test_every_preset_is_an_experiment(name: str, reduced: bool) -> None:
-    experiment = read_experiment(preset(name, reduced))
-    own = {"sensitivity": {"phdstream-record"}, "blocks": {"phdstream-block", "phdstream-block-16"}}
-    compared = own.get(name.split("-")[-1], {"baseline-1", "baseline-3"})
-    assert compared | {"phdstream"} <= set(experiment.methods)
-    assert experiment.private == (not name.startswith("circles"))
+def test_the_example_is_an_experiment(tmp_path: Path) -> None:
+    """It can be run as it is, once its file is there; what it says is what holds unless said."""
+    (tmp_path / "own.toml").write_text(example())
+    experiment = load_experiment(tmp_path / "own.toml")
+    silent = {"name": "own", "data": experiment.data, "domain": experiment.domain}
+    assert experiment == read_experiment(silent, tmp_path)
+    assert experiment.methods[0] == "tracking-insert-only"
+    assert experiment.private
+
+
+def test_every_commented_line_of_the_example_can_be_said(tmp_path: Path) -> None:
+    said = example().replace("# methods", "methods").replace("# lifetime", "lifetime")
+    assert load(tmp_path, said).methods == ("tracking", "phdstream", "baseline-1")
+    assert load(tmp_path, example().replace("# sign", "sign")).methods[0] == "tracking"
+    assert load(tmp_path, example().replace("# points", "points")).data["points"] == 100_000
+    box = 'type = "box"\nbounds = [[-74.3, -73.7], [40.5, 41.0]]\n'
+    for kind, keys in {"region": ("polygons",), "network": ("lines", "snap", "tree_crs")}.items():
+        said = example().replace(box, "")
+        for key in (f'type = "{kind}"', *keys):
+            said = said.replace(f"# {key}", key)
+        assert set(load(tmp_path, said).domain) == {"type", *keys}
+
+
+def load(folder: Path, text: str) -> Experiment:
+    (folder / "some.toml").write_text(text)
+    return load_experiment(folder / "some.toml")
+
+
+def test_methods_from_outside() -> None:
+    def more() -> Mapping[str, MethodSpec]:
+        return {**standard_methods(), "mine": MethodSpec("Mine", standard_methods()["phdstream"].make)}
+
+    experiment = read_experiment(SMALL | {"methods": ["mine"]}, methods=more)
+    assert experiment.method("mine").label == "Mine"
+    with pytest.raises(ConfigError, match="unknown method 'mine'"):
+        read_experiment(SMALL | {"methods": ["mine"]})
 
 
 @pytest.mark.parametrize(
@@ -58,13 +87,16 @@ def test_every_preset_is_an_experiment(name: str, reduced: bool) -> None:
         ({"measure_every": 0}, "at least 1"),
         ({"queries": {"tiny": 3}}, "unknown key 'tiny'"),
         ({"queries": 3}, "section"),
-        ({"data": {"preset": "circle-a"}}, "did you mean 'circles-a'"),
-        ({"data": {"preset": "circles-a", "every": "1d"}}, "does not go with"),
-        ({"data": {"preset": "circles-a", "points": 0}}, "at least 1"),
-        ({"data": {"file": "events.parquet"}}, r"\[domain\] is missing"),
+        ({"data": {"circles": "square"}}, "circles are growing or moving, not 'square'"),
+        ({"data": {"circles": "moving", "every": "1d"}}, r"\[data\] with 'circles' has an unknown key 'every'"),
+        ({"data": {"circles": "growing", "points": 0}}, "at least 1"),
+        ({"data": OWN["data"]}, r"\[domain\] is missing"),
         ({"data": {"file": "a.csv"}, "domain": {"type": "box"}}, "needs 'time'"),
+        ({"data": OWN["data"] | {"file": ["a.csv"]}}, "non-empty text"),
+        ({"data": OWN["data"] | {"coordinates": "lon,lat"}}, "list of column names"),
+        ({"data": OWN["data"] | {"sign": "sign", "lifetime": "1d"}}, "cannot be combined"),
         ({"data": {"files": "a.csv"}}, "did you mean 'file'"),
-        ({"data": "circles-a"}, "is missing"),
+        ({"data": "circles"}, "is missing"),
         ({"domain": {"type": "box", "bound": []}}, "did you mean 'bounds'"),
         ({"name": ""}, "non-empty"),
     ],
@@ -75,31 +107,21 @@ def test_what_is_wrong_is_said(changes: dict[str, Any], complaint: str) -> None:
 
 
 def test_files_that_are_not_there_or_not_toml(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="there is no experiment file"):
+    with pytest.raises(ConfigError, match=r"there is no file .*none\.toml; phdstream evaluate --example"):
         load_experiment(tmp_path / "none.toml")
-    (tmp_path / "bad.toml").write_text("methods = [")
+    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+        load_experiment(tmp_path)
     with pytest.raises(ConfigError, match="not valid TOML"):
-        load_experiment(tmp_path / "bad.toml")
-    (tmp_path / "wrong.toml").write_text(FILE.replace("seeds", "seed"))
-    with pytest.raises(ConfigError, match=r"wrong\.toml: .*did you mean 'seeds'"):
-        load_experiment(tmp_path / "wrong.toml")
+        load(tmp_path, "methods = [")
+    with pytest.raises(ConfigError, match=r"some\.toml: .*did you mean 'seeds'"):
+        load(tmp_path, FILE.replace("seeds", "seed"))
 
 
-def test_unknown_presets() -> None:
-    with pytest.raises(ConfigError, match="did you mean 'circles-b'"):
-        preset("circle-b")
-
-
-def test_missing_data_says_what_to_get_and_where_to_put_it(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="SNAP") as error:
-        load_setting(read_experiment(preset("gowalla"), tmp_path))
-    assert "loc-gowalla_totalCheckins.txt.gz" in str(error.value)
-    assert str(tmp_path) in str(error.value)
-    assert "--data-dir" in str(error.value)
-    with pytest.raises(InputError, match="lines names"):
-        load_setting(read_experiment(preset("uber-streets"), tmp_path))
-    with pytest.raises(InputError, match=r"no file events\.parquet in"):
+def test_missing_files_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"there is no file .*events\.parquet, which \[data\] file names"):
         load_setting(read_experiment(OWN, tmp_path))
+    with pytest.raises(InputError, match=r"there is no file .*streets\.gpkg, which \[domain\] lines names"):
+        load_setting(read_experiment(OWN | {"domain": {"type": "network", "lines": "streets.gpkg"}}, tmp_path))
 
 
 def test_fewer_ticks_than_t0(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from phdstream.evaluation import (
     PointCounter,
     count_cells,
     count_points,
-    paper_queries,
     random_rectangles,
     relative_error,
 )
@@ -86,11 +85,3 @@ def test_other_domains_fall_back_to_the_release() -> None:
     points = release.sample()
     expected = [((points >= r[:3]) & (points <= r[3:])).all(axis=1).sum() for r in rectangles]
     assert count_points(points, rectangles).tolist() == expected
-
-
-def test_the_papers_queries() -> None:
-    assert {size: len(q) for size, q in paper_queries(BOUNDS, 1).items()} == {
-        "small": 10_000,
-        "medium": 5_000,
-        "large": 1_000,
-    }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import phdstream as phd
-from phdstream.data import events_table, replay
 from phdstream.errors import InputError
-from phdstream.evaluation import domain_queries, paper_queries, read_experiment
-from phdstream.evaluation.feed import Feed, LivePoints
+from phdstream.evaluation import QUERY_NUMBERS, domain_queries, random_rectangles, read_experiment
 from phdstream.evaluation.setting import _on_lines, load_setting
+from phdstream.evaluation.true_stream import LivePoints, TrueStream
 from tests.evaluation.experiments import OWN, small, write_events
 
 NUMBERS = {"small": 60, "medium": 40, "large": 20}
@@ -38,14 +36,14 @@ def test_moments_agree_with_a_plain_multiset(
     given_events: list[tuple[int, int, int]], start: int, every: int, merge: bool
 ) -> None:
     tick, place, sign = np.array(given_events, dtype=np.int64).reshape(-1, 3).T
-    feed = Feed.from_events(tick, np.column_stack([place, -place]).astype(float), sign, ticks=6)
+    truth = TrueStream.from_events(tick, np.column_stack([place, -place]).astype(float), sign, ticks=6)
     live: list[Counter[tuple[float, ...]]] = [Counter()]
     for t in range(1, 7):
         now = Counter(live[-1])
         now.update((float(p), float(-p)) for k, p, s in given_events if k == t and s > 0)
         now.subtract((float(p), float(-p)) for k, p, s in given_events if k == t and s < 0)
         live.append(+now)
-    moments = list(feed.moments(start, every, merge))
+    moments = list(truth.moments(start, every, merge))
     measured = [m for m in moments if m.live is not None]
     assert [m.tick for m in measured] == sorted({*range(start, 7, every), 6})
     assert all(rows(m.live) == live[m.tick] for m in measured if m.live is not None)
@@ -60,32 +58,27 @@ def test_a_point_that_is_there_twice_is_deleted_once() -> None:
     assert live.points().tolist() == [[0.0, 0.0]]
 
 
+def test_totals_over_all_ticks() -> None:
+    place = np.array([[0.0, 0.0], [1.0, 1.0]])
+    tick, at, sign = np.array([1, 1, 3, 3, 4]), np.array([0, 1, 0, 1, 1]), np.array([1, 1, 1, -1, -1])
+    come, gone, live = TrueStream.from_events(tick, place[at], sign, ticks=4).totals()
+    assert come.tolist() == [0, 2, 2, 3, 3]
+    assert gone.tolist() == [0, 0, 0, 1, 2]
+    assert live.tolist() == [0, 2, 2, 2, 2]  # the last delete is of a point that is not there
+
+
 def test_circles_come_in_batches_and_end_on_the_inner_one() -> None:
-    feed = load_setting(small()).feed
-    assert set(np.diff(feed.ends)) == {100} or np.diff(feed.ends).mean() == pytest.approx(100, abs=10)
-    last = list(feed.moments(3, 1000))[-1].live
+    truth = load_setting(small()).truth
+    assert set(np.diff(truth.ends)) == {100} or np.diff(truth.ends).mean() == pytest.approx(100, abs=10)
+    last = list(truth.moments(3, 1000))[-1].live
     assert last is not None
     assert len(last) == 600
 
 
 def test_the_start_is_a_share_of_the_events() -> None:
     setting = load_setting(small())
-    assert setting.feed.ends[setting.start_tick(0.2)] == pytest.approx(0.2 * setting.feed.ends[-1], abs=100)
+    assert setting.truth.ends[setting.start_tick(0.2)] == pytest.approx(0.2 * setting.truth.ends[-1], abs=100)
     assert setting.start_tick(7) == 7
-
-
-def test_thirty_day_deletion_is_the_replayed_stream(tmp_path: Path) -> None:
-    """Against `phdstream.data.replay`, which deletes by slices of sorted times."""
-    path = write_events(tmp_path / "events.parquet")
-    spec = OWN | {"data": OWN["data"] | {"lifetime": "7d"}}
-    feed = load_setting(read_experiment(spec, tmp_path)).feed
-    stream = replay(events_table(path, x="lon", y="lat"), timedelta(days=1), lifetime=timedelta(days=7))
-    live: Counter[tuple[float, ...]] = Counter()
-    for moment, tick in zip(feed.moments(1, 1), stream.ticks(), strict=True):
-        live = live + rows(tick.inserts) - rows(tick.deletes)
-        assert moment.live is not None
-        assert rows(moment.live) == live
-    assert sum(live.values()) == 7 * 30
 
 
 def test_signs_in_a_file_delete(tmp_path: Path) -> None:
@@ -95,7 +88,7 @@ def test_signs_in_a_file_delete(tmp_path: Path) -> None:
     both = pa.concat_tables([table, gone]).append_column("sign", pa.array([1] * 6 + [-1] * 2))
     pyarrow.parquet.write_table(both, path)
     spec = OWN | {"start_after": [1], "data": OWN["data"] | {"sign": "sign", "end": np.datetime64("2020-01-03").item()}}
-    first, second = load_setting(read_experiment(spec, tmp_path)).feed.moments(1, 1)
+    first, second = load_setting(read_experiment(spec, tmp_path)).truth.moments(1, 1)
     assert first.live is not None
     assert second.live is not None
     assert (len(first.live), len(second.live), len(second.deletes)) == (3, 4, 2)
@@ -104,14 +97,15 @@ def test_signs_in_a_file_delete(tmp_path: Path) -> None:
 def test_thinning_keeps_so_many_events(tmp_path: Path) -> None:
     write_events(tmp_path / "events.parquet")
     spec = OWN | {"data": OWN["data"] | {"points": 100}}
-    assert load_setting(read_experiment(spec, tmp_path)).feed.place.size == 100
+    assert load_setting(read_experiment(spec, tmp_path)).truth.place.size == 100
 
 
-def test_on_a_box_the_queries_are_the_papers() -> None:
-    box = phd.Box([(0, 2), (0, 1)])
-    ours = domain_queries(box, {"small": 10_000, "medium": 5_000, "large": 1_000}, seed=3)
-    for size, rectangles in paper_queries(np.array([[0, 2], [0, 1]]), seed=3).items():
-        np.testing.assert_array_equal(ours[size], rectangles)
+def test_on_a_box_the_queries_are_all_random_rectangles() -> None:
+    found = domain_queries(phd.Box([(0, 2), (0, 1)]), QUERY_NUMBERS, seed=3)
+    assert {size: len(rectangles) for size, rectangles in found.items()} == QUERY_NUMBERS
+    for i, (size, number) in enumerate(QUERY_NUMBERS.items()):
+        expected = random_rectangles(np.array([[0, 2], [0, 1]]), number, size, seed=3 + i)
+        np.testing.assert_array_equal(found[size], expected)
 
 
 def test_queries_meet_regions_and_networks() -> None:

@@ -129,7 +129,7 @@ def test_every_release_is_whole_without_the_fallback(name: str, method: type[Str
 
 def test_a_state_s_outline_gives_no_negative_counts() -> None:
     """A deep tree on New York State published counts down to -1.4 and -1 points, or failed."""
-    from phdstream.data import new_york_state
+    from phdstream.domains.outlines import new_york_state
 
     domain = phd.Region(new_york_state(), crs="EPSG:4326", depth=26)
     stream = phd.TrackingStream(domain, 1.0, phd.Event(), insert_only=True, noise=phd.Simulation(1))

@@ -114,63 +114,35 @@ def check(
 
 @app.command()
 def evaluate(
-    experiment: Annotated[
-        Path | None, typer.Argument(help="A TOML file: data, domain, methods, epsilons, start_after, seeds.")
+    evaluation: Annotated[
+        Path | None,
+        typer.Argument(metavar="EVALUATION.toml", help="The data, its domain, what to compare; see --example."),
     ] = None,
-    preset: Annotated[str | None, typer.Option(help="One of the paper's experiments, or 'counters', instead.")] = None,
-    reduced: Annotated[bool, typer.Option("--reduced", help="The preset at a small size, for a first look.")] = False,
-    figure: Annotated[
-        str | None, typer.Option(help="Only draw one figure: counts, data, scatter or activations.")
-    ] = None,
-    data: Annotated[Path | None, typer.Option(help="Your own file of events instead; needs the options below.")] = None,
-    time: Annotated[str, typer.Option(help="With --data: the column of times.")] = "time",
-    coordinates: Annotated[str, typer.Option(help="With --data: the columns of coordinates.")] = "lon,lat",
-    every: Annotated[str, typer.Option(help="With --data: the length of a tick.")] = "1d",
-    start: Annotated[str | None, typer.Option(help="With --data: when ticks begin, such as 2014-04-01.")] = None,
-    end: Annotated[str | None, typer.Option(help="With --data: when ticks end.")] = None,
-    sign: Annotated[str | None, typer.Option(help="With --data: the column of +1 (appears) and -1 (goes).")] = None,
-    lifetime: Annotated[str | None, typer.Option(help="With --data: how long every event stays, such as 30d.")] = None,
-    bounds: Annotated[str | None, typer.Option(help="With --data: west,south,east,north of the domain.")] = None,
-    domain: Annotated[
-        str | None,
-        typer.Option(help="With --data, not --bounds: land, new_york_state, or a file of polygons or lines."),
-    ] = None,
-    snap: Annotated[str | None, typer.Option(help="With a file of lines: how far from them an event may be.")] = None,
-    crs: Annotated[str | None, typer.Option(help="With --data: the coordinate system, such as EPSG:4326.")] = None,
-    tree_crs: Annotated[str | None, typer.Option(help="With --data: the planar system of the tree.")] = None,
-    epsilons: Annotated[str, typer.Option(help="With --data: the privacy budgets to compare.")] = "0.5,1,2",
-    start_after: Annotated[str, typer.Option(help="With --data: the ticks to start at.")] = "1",
-    data_dir: Annotated[Path | None, typer.Option(help="The folder of the data's files.")] = None,
+    example: Annotated[bool, typer.Option("--example", help="Print such a file to start from, and stop.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for the results and the report.")] = Path("results"),
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one for each core.")] = None,
 ) -> None:
     """Compare methods on true data, by the paper's metric: tables, figures, a report. Resumes where it stopped."""
     from phdstream.app.progress import one_bar
-    from phdstream.evaluation import compare_counters, run_experiment, write_figure
-    from phdstream.evaluation.asking import asked_experiment
-    from phdstream.evaluation.cells import DO_NOT_PUBLISH
+    from phdstream.errors import ConfigError
+    from phdstream.evaluation import example as example_text
+    from phdstream.evaluation import load_experiment, run_experiment
 
-    if preset == "counters":
-        typer.echo(f"Look at {compare_counters(out).resolve()}")
+    if example:
+        typer.echo(example_text(), nl=False)
         return
-    own = {"time": time, "coordinates": coordinates, "every": every, "start": start, "end": end, "bounds": bounds}
-    own |= {"sign": sign, "lifetime": lifetime, "domain": domain, "snap": snap, "crs": crs, "tree_crs": tree_crs}
-    own |= {"epsilons": epsilons, "start_after": start_after}
-    checked = asked_experiment(experiment, preset, reduced, data, own, data_dir)
-    if figure:
-        with one_bar(figure) as progress:
-            drawn = write_figure(figure, checked, out, progress)
-        typer.echo(f"Look at {drawn.resolve()}" + f" ({DO_NOT_PUBLISH})" * checked.private)
-        return
-    with one_bar("runs") as progress:
-        outcome = run_experiment(checked, out, workers, progress)
-    typer.echo(f"{outcome.done} runs done now, {outcome.kept} were done before.")
+    if evaluation is None:
+        raise ConfigError("name the TOML file of an evaluation; phdstream evaluate --example prints one to start from.")
+    experiment = load_experiment(evaluation)
+    with one_bar("trials") as progress:
+        outcome = run_experiment(experiment, out, workers, progress)
+    typer.echo(f"{outcome.done} trials done now, {outcome.kept} were done before.")
     if outcome.report:
         typer.echo(f"Look at {outcome.report.resolve()}" + (f" ({outcome.label})" if outcome.label else ""))
-    for cell, reason in outcome.failed.items():
-        typer.echo(f"phdstream: {cell} failed: {reason}", err=True)
+    for trial, reason in outcome.failed.items():
+        typer.echo(f"phdstream: {trial} failed: {reason}", err=True)
     if outcome.failed:
-        many = f"{len(outcome.failed)} run{'s' * (len(outcome.failed) > 1)}"
+        many = f"{len(outcome.failed)} trial{'s' * (len(outcome.failed) > 1)}"
         typer.echo(f"phdstream: {many} failed; the same command tries again, and keeps what is done.", err=True)
         raise typer.Exit(1)
 
@@ -208,7 +180,7 @@ def plan(
     if method not in ("tracking", "phdstream"):
         raise InputError(f"unknown method {method!r}: {did_you_mean(method, ['tracking', 'phdstream'])}")
     if method == "tracking":
-        from phdstream.app.plan_tracking import explain_trial as explain
+        from phdstream.app.plan_tracking import explain_rehearsal as explain
     typer.echo(explain(wanted))
 
 

@@ -18,7 +18,7 @@ from phdstream.privacy import Budget, Event, Simulation
 from phdstream.release import Release
 from phdstream.streams.tracking import TrackingStream
 
-__all__ = ["Trial", "explain_trial", "try_out"]
+__all__ = ["Rehearsal", "explain_rehearsal", "rehearse"]
 
 _GRID = 1024
 _SIDES = (512, 362, 256, 181, 128, 91, 64, 45, 32, 23, 16, 11, 8, 6, 4)
@@ -29,7 +29,7 @@ _PLACES, _ANYWHERE = 40, 0.1
 
 
 @dataclass(frozen=True)
-class Trial:
+class Rehearsal:
     """How a plan went: the relative error of the total, cells at the end, and the smallest share of the area for which
     half of all counts were off by no more than the target (1 if there is none).
     """
@@ -39,10 +39,10 @@ class Trial:
     smallest_share: float
 
 
-def try_out(plan: Plan) -> Trial:
+def rehearse(plan: Plan) -> Rehearsal:
     """Try a plan on an invented city.
 
-    >>> better, worse = (try_out(Plan(e, Event(), events_per_tick=500, ticks=5)) for e in (4.0, 0.1))
+    >>> better, worse = (rehearse(Plan(e, Event(), events_per_tick=500, ticks=5)) for e in (4.0, 0.1))
     >>> better.smallest_share < worse.smallest_share
     True
     """
@@ -60,7 +60,8 @@ def try_out(plan: Plan) -> Trial:
         gone, live = (live[: per_tick // 2], live[per_tick // 2 :]) if deletes else (None, live)
         release = stream.update(come, gone)
         live = np.concatenate([live, come])[-per_tick * (window or ticks) :]
-    return Trial(abs(release.total - len(live)) / len(live), release.leaves.size, _smallest(release, live, plan, rng))
+    total_error = abs(release.total - len(live)) / len(live)
+    return Rehearsal(total_error, release.leaves.size, _smallest(release, live, plan, rng))
 
 
 def _city(rng: np.random.Generator, number: int) -> Floats:
@@ -93,9 +94,9 @@ def _smallest(release: Release, live: Floats, plan: Plan, rng: np.random.Generat
     return smallest
 
 
-def explain_trial(plan: Plan) -> str:
+def explain_rehearsal(plan: Plan) -> str:
     """Return a plan and its alternatives, tried out, in words and a table."""
-    rows = [(name, try_out(other)) for name, other in alternatives(plan).items()]
+    rows = [(name, rehearse(other)) for name, other in alternatives(plan).items()]
     width = max(len(name) for name, _ in rows)
     lines = [
         f"{plan.epsilon:g}-differential privacy for {plan.unit.guarantee}, by tracking (the default method).",
@@ -104,9 +105,9 @@ def explain_trial(plan: Plan) -> str:
         f"{'':{width}}   error of    cells at    smallest area good to {plan.target:.0%}",
         f"{'':{width}}   the total   the end     (share of the domain)",
     ]
-    for name, trial in rows:
-        share = "none" if trial.smallest_share >= 1 else f"{trial.smallest_share:.3%}"
-        lines.append(f"{name:{width}}   {trial.total_error:8.2%}   {trial.cells:8,}   {share:>12}")
+    for name, rehearsal in rows:
+        share = "none" if rehearsal.smallest_share >= 1 else f"{rehearsal.smallest_share:.3%}"
+        lines.append(f"{name:{width}}   {rehearsal.total_error:8.2%}   {rehearsal.cells:8,}   {share:>12}")
     lines += [
         "",
         "Tried out on an invented city, at squares around its points, half of which are that good. No data was looked",

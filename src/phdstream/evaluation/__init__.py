@@ -1,41 +1,30 @@
 """How good a release is: range queries and their error. Compares with true data, so its output is private."""
 
-from phdstream.evaluation.counter_comparison import compare_counters
 from phdstream.evaluation.counting import PointCounter, count_cells, count_points
-from phdstream.evaluation.experiment import Cell, Experiment, load_experiment, read_experiment
-from phdstream.evaluation.methods import METHODS
-from phdstream.evaluation.one_figure import FIGURES, write_figure
-from phdstream.evaluation.presets import PRESETS, preset
-from phdstream.evaluation.queries import (
-    QUERY_AREAS,
-    QUERY_NUMBERS,
-    domain_queries,
-    paper_queries,
-    random_rectangles,
-    relative_error,
-)
+from phdstream.evaluation.experiment import DO_NOT_PUBLISH, Experiment, Trial
+from phdstream.evaluation.experiment_file import example, load_experiment, read_experiment
+from phdstream.evaluation.methods import MethodSpec, MethodTable, standard_methods
+from phdstream.evaluation.queries import QUERY_AREAS, QUERY_NUMBERS, domain_queries, random_rectangles, relative_error
 from phdstream.evaluation.running import Outcome, run_experiment
 
 __all__ = [
-    "FIGURES",
-    "METHODS",
-    "PRESETS",
+    "DO_NOT_PUBLISH",
     "QUERY_AREAS",
     "QUERY_NUMBERS",
-    "Cell",
     "Experiment",
+    "MethodSpec",
+    "MethodTable",
     "Outcome",
     "PointCounter",
-    "compare_counters",
+    "Trial",
     "count_cells",
     "count_points",
     "domain_queries",
+    "example",
     "load_experiment",
-    "paper_queries",
-    "preset",
     "random_rectangles",
     "read_experiment",
     "relative_error",
     "run_experiment",
-    "write_figure",
+    "standard_methods",
 ]

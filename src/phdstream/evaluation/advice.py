@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 
 from phdstream.evaluation.experiment import Experiment
-from phdstream.evaluation.methods import METHODS
 from phdstream.evaluation.setting import load_setting
 from phdstream.evaluation.summary import Key, Mean, common_ticks, means, recommend
 
@@ -34,12 +33,12 @@ def advice(experiment: Experiment, results: pa.Table, size: str = "small") -> li
     """Return sentences on which settings to take, from the errors of one size of query; all compared at the ticks
     that all starts share.
     """
-    private = {name for name in experiment.methods if METHODS[name].private}
+    private = {name for name in experiment.methods if experiment.method(name).private}
     best = recommend(results, private, size)
     if not best:
         return []
     summary = {key: mean for key, mean in means(common_ticks(results)).items() if key[0] == size}
-    parts = [*_method(best, summary, size), _epsilon(best, size), _start(experiment, summary)]
+    parts = [*_method(experiment, best, summary, size), _epsilon(best, size), _start(experiment, summary)]
     parts += _paper_only(best, [_choice(name, summary) for name in _CHOICES if name in experiment.methods])
     return [text for text in [*parts, _events(experiment), _UNIT, _LOOKING * experiment.private] if text]
 
@@ -51,12 +50,14 @@ def _paper_only(best: Best, sentences: list[str]) -> list[str]:
     return [f"Only for the paper's method, should you use it: {text}" for text in sentences if text]
 
 
-def _method(best: Best, summary: dict[Key, Mean], size: str) -> list[str]:
+def _method(experiment: Experiment, best: Best, summary: dict[Key, Mean], size: str) -> list[str]:
     each = []
     for epsilon, (method, t0, mean) in sorted(best.items()):
         floor = summary.get((size, epsilon, t0, "baseline-1"))
         beside = f", Baseline 1 (not private) {floor}" if floor else ""
-        each.append(f"Best at ε = {epsilon:g}: {METHODS[method].label}, from t0 = {t0:g} on: error {mean}{beside}.")
+        each.append(
+            f"Best at ε = {epsilon:g}: {experiment.method(method).label}, from t0 = {t0:g} on: error {mean}{beside}."
+        )
     return each
 
 
@@ -102,7 +103,7 @@ def _choice(name: str, summary: dict[Key, Mean]) -> str:
 def _events(experiment: Experiment) -> str:
     setting = load_setting(experiment)
     first = setting.start_tick(min(experiment.start_after))
-    per_tick = np.diff(setting.feed.ends)[first:]
+    per_tick = np.diff(setting.truth.ends)[first:]
     if not per_tick.size:
         return ""
     usual = float(np.median(per_tick))

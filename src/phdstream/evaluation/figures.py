@@ -1,71 +1,23 @@
-"""Figures as PNG and SVG: error over time, one panel for each ε and t0; counters; what all figures share."""
+"""The figures of a report: error over time, one panel for each ε and t0; how many points there were. Private."""
 
 from __future__ import annotations
 
-import io
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from phdstream.arrays import Floats
-from phdstream.errors import InputError
+import numpy as np
+
 from phdstream.evaluation.experiment import Experiment
-from phdstream.evaluation.methods import METHODS
+from phdstream.evaluation.pictures import Picture, picture_of, say_private, subplots
+from phdstream.evaluation.setting import load_setting
 from phdstream.evaluation.summary import Curve, Key
-from phdstream.streams.state import replace_file
 
-__all__ = [
-    "Picture",
-    "check_plotting",
-    "clock_label",
-    "draw_counters",
-    "draw_errors",
-    "picture_of",
-    "say_private",
-    "subplots",
-    "write_files",
-    "write_picture",
-]
+__all__ = ["draw_counts", "draw_errors"]
 
-_STYLES = {  # told apart in grey too: by line and marker
-    "tracking": ("#111111", "-", "o"),
-    "tracking-insert-only": ("#111111", "-", "o"),
-    "tracking-window-30": ("#111111", "--", "o"),
-    "oracle": ("#9a9a9a", "-.", "s"),
-    "phdstream": ("#0b62c4", "-", "o"),
-    "phdstream-block": ("#5a9bd8", "--", "v"),
-    "phdstream-4": ("#0a7d62", "-.", "D"),
-    "baseline-1": ("#6b6b6b", "--", "s"),
-    "baseline-2": ("#a4262c", ":", "x"),
-    "baseline-3": ("#d1690e", ":", "^"),
-    "phdstream-record": ("#7a3e9d", "-.", "P"),
-    "phdstream-4-ticks": ("#5a9bd8", ":", ">"),
-    "phdstream-published-not-private": ("#7a3e9d", "--", "*"),
-}
 _OTHERS = ("#7a3e9d", "#0a7d62", "#a4262c", "#d1690e", "#444444")
-_COUNTER_STYLES = (("#0b62c4", "-", 1.6), ("#d1690e", "--", 1.5), ("#9a9a9a", ":", 0.8))
+_PLATE = {"color": "white", "alpha": 0.8, "pad": 0.5}
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A figure in both formats."""
-
-    png: bytes
-    svg: bytes
-
-
-def check_plotting() -> None:
-    """Say how to install matplotlib if it is not there."""
-    try:
-        import matplotlib as _  # noqa: F401
-    except ImportError:
-        raise InputError(
-            "the report is drawn with matplotlib: install it with  pip install 'phdstream[plot]'."
-        ) from None
-
-
-def draw_errors(experiment: Experiment, size: str, lines: dict[Key, Curve], label: str = "") -> Picture:
+def draw_errors(experiment: Experiment, size: str, lines: dict[Key, Curve]) -> Picture:
     """Draw every method's error over time for one size of query: a row for each t0, a column for each ε."""
     rows, columns = experiment.start_after, experiment.epsilons
     figure, axes = subplots(len(rows), len(columns))
@@ -75,39 +27,47 @@ def draw_errors(experiment: Experiment, size: str, lines: dict[Key, Curve], labe
             axes[i, j].set_title(f"ε = {epsilon:g}, t0 = {t0:g}", fontsize=11)
         axes[i, 0].set_ylabel(f"average relative error,\n{size} queries")
     for axis in axes[-1]:
-        axis.set_xlabel(clock_label(experiment))
+        axis.set_xlabel(_clock_label(experiment))
     handles, names = axes[0, 0].get_legend_handles_labels()
     across = 3 if axes.shape[1] > 1 else 2  # three do not fit above a single panel
     figure.legend(handles, names, loc="outside upper center", ncols=across, frameon=False, fontsize=9)
-    return picture_of(say_private(figure, label))
+    return picture_of(say_private(figure, experiment.label))
 
 
-def draw_counters(curves: dict[tuple[int, str], Floats], label: str) -> Picture:
-    """Draw the error of counters over time, one panel for each horizon."""
-    horizons = list(dict.fromkeys(horizon for horizon, _ in curves))
-    figure, axes = subplots(1, len(horizons), sharey=False)
-    for axis, horizon in zip(axes[0], horizons, strict=True):
-        named = {name: error for (of, name), error in curves.items() if of == horizon}
-        for (name, error), (colour, dash, width) in zip(named.items(), _COUNTER_STYLES, strict=True):
-            style = {"color": colour, "linestyle": dash, "lw": width, "zorder": 1 + width}
-            axis.plot(range(1, horizon + 1), error, label=name, **style)
-        axis.set(title=f"horizon {horizon:,}", xlabel="tick")
-        axis.grid(alpha=0.25)
-    axes[0, 0].set_ylabel(label)
-    axes[0, 0].legend(frameon=False)
-    return picture_of(figure)
+def draw_counts(experiment: Experiment) -> Picture:
+    """Draw, over all ticks, how many points came, how many went and how many are there, with the starts marked."""
+    setting = load_setting(experiment)
+    come, gone, live = setting.truth.totals()
+    figure, axes = subplots(1, 1, panel=(6.4, 3.6))
+    axis, ticks = axes[0, 0], np.arange(live.size)
+    if gone[-1]:
+        axis.plot(ticks, come, color="#0b62c4", linestyle="--", label="inserted so far")
+        axis.plot(ticks, gone, color="#d1690e", linestyle=":", lw=2, label="deleted so far")
+    axis.plot(ticks, live, color="#1b1f24", lw=1.8, label="there now" if gone[-1] else "inserted so far, all there now")
+    for t0 in experiment.start_after:
+        _mark_start(axis, setting.start_tick(t0), f"t0 = {t0:g}", marked=t0 == experiment.start_after[0])
+    axis.set(ylabel="points", xlabel=_clock_label(experiment), ylim=(0, None), xlim=(0, live.size - 1))
+    axis.yaxis.set_major_formatter("{x:,.0f}")
+    axis.grid(alpha=0.25)
+    axis.legend(frameon=False, loc="upper left")
+    return picture_of(say_private(figure, experiment.label))
 
 
-def clock_label(experiment: Experiment) -> str:
+def _mark_start(axis: Any, tick: int, name: str, marked: bool) -> None:
+    axis.axvline(tick, color="#8a8a8a", lw=0.9, linestyle="-" if marked else ":")
+    axis.text(tick, 0.5, f" {name}", transform=axis.get_xaxis_transform(), rotation=90, fontsize=8, bbox=_PLATE)
+
+
+def _clock_label(experiment: Experiment) -> str:
     """Return the label of an axis of time: ticks, and how long one is."""
     return f"tick ({experiment.data['every']})" if "every" in experiment.data else "tick"
 
 
-def _style(method: str) -> tuple[str, str, str]:
-    """Return a method's colour, line and marker; one without its own gets them by its place among the methods."""
-    place = list(METHODS).index(method)
+def _style(experiment: Experiment, name: str) -> tuple[str, str, str]:
+    """Return a method's colour, dashes and marker; one without its own gets them by its place among the methods."""
+    place = experiment.methods.index(name)
     other = (_OTHERS[place % len(_OTHERS)], ("-.", "--", ":")[place % 3], "Pv>D*^<"[place % 7])
-    return _STYLES.get(method, other)
+    return experiment.method(name).style or other
 
 
 def _panel(axis: Any, experiment: Experiment, lines: dict[str, Curve | None]) -> None:
@@ -116,8 +76,8 @@ def _panel(axis: Any, experiment: Experiment, lines: dict[str, Curve | None]) ->
     for method, line in lines.items():
         if line is None:
             continue
-        colour, dash, marker = _style(method)
-        name = METHODS[method].label
+        colour, dash, marker = _style(experiment, method)
+        name = experiment.method(method).label
         axis.plot(line.tick, line.mean, label=name, color=colour, linestyle=dash, marker=marker, ms=3.5, lw=1.6)
         if len(experiment.seeds) > 1:
             axis.fill_between(line.tick, line.low, line.high, color=colour, alpha=0.15, linewidth=0)
@@ -126,50 +86,3 @@ def _panel(axis: Any, experiment: Experiment, lines: dict[str, Curve | None]) ->
     axis.yaxis.set_major_formatter("{x:g}")
     axis.yaxis.set_minor_formatter("")
     axis.grid(alpha=0.25)
-
-
-def subplots(
-    rows: int, columns: int, *, sharey: bool = True, panel: tuple[float, float] = (4.4, 3.2)
-) -> tuple[Any, Any]:
-    """Return a figure and its axes (rows, columns), without a window."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
-
-    layout = ConstrainedLayoutEngine(h_pad=0.08)  # so that a title does not touch the axis above
-    figure = Figure(figsize=(max(7.0, panel[0] * columns), 1.1 + panel[1] * rows), layout=layout)
-    FigureCanvasAgg(figure)
-    return figure, figure.subplots(rows, columns, squeeze=False, sharex="row" if sharey else False, sharey=sharey)
-
-
-def say_private(figure: Any, label: str) -> Any:
-    """Return the figure with a label below it, in red, if there is one."""
-    if label:
-        figure.supxlabel(label, color="#a4262c", fontsize=9)
-    return figure
-
-
-def picture_of(figure: Any) -> Picture:
-    """Return a figure in both formats."""
-    files = []
-    for kind in ("png", "svg"):
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format=kind, dpi=100, metadata={"Date": None} if kind == "svg" else None)
-        files.append(buffer.getvalue())
-    return Picture(*files)
-
-
-def write_picture(out: Path, name: str, picture: Picture, private: bool) -> Path:
-    """Write a figure in both formats, and return the PNG; one of true events only its owner can read."""
-    write_files({out / f"{name}.svg": picture.svg, out / f"{name}.png": picture.png}, private)
-    return out / f"{name}.png"
-
-
-def write_files(files: dict[Path, bytes], private: bool) -> None:
-    """Write files whole; what comes from true events only its owner can read."""
-    for path, content in files.items():
-        replace_file(path, partial(_put, content), mode=0o600 if private else 0o644)
-
-
-def _put(content: bytes, file: IO[bytes]) -> None:
-    file.write(content)

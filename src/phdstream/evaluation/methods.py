@@ -1,10 +1,12 @@
-"""The methods that experiments compare, by name."""
+"""The methods that an evaluation compares, by name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from phdstream.baselines import (
     FixedPartition,
@@ -14,106 +16,114 @@ from phdstream.baselines import (
     TrackingEachTickNotPrivate,
 )
 from phdstream.domains import Domain
-from phdstream.errors import ConfigError, did_you_mean
-from phdstream.evaluation.variants import LongerTicks, PointsAsInPaper, PublishedScoreNotPrivate, WithoutDeletes
-from phdstream.privacy import Event, Noise, Record
-from phdstream.streams.paper.counters import Block, CounterChoice
+from phdstream.privacy import Event, Noise
+from phdstream.release import Release
 from phdstream.streams.paper.stream import PHDStream
 from phdstream.streams.tracking import TrackingStream
 
-__all__ = ["METHODS", "Contender", "contender"]
+__all__ = ["LongerTicks", "Make", "MethodSpec", "MethodTable", "phdstream_with", "standard_methods", "tracking_with"]
+
+Make: TypeAlias = Callable[[Domain, float, Noise], Method]
+"""A new method on a domain, with an ε and a source of noise."""
 
 
 @dataclass(frozen=True)
-class Contender:
-    """A method as an experiment runs it.
+class MethodSpec:
+    """A method as a trial runs it, and how its line is drawn (colour, dashes, marker).
 
     ``fanout`` replaces the domain's; ``memoryless`` says that a release depends on the data at that tick alone, so
     that ticks nobody measures need not be released.
     """
 
     label: str
-    make: Callable[[Domain, float, Noise], Method]
+    make: Make
     private: bool = True
     fanout: int | None = None
     memoryless: bool = False
+    style: tuple[str, str, str] | None = None
 
 
-def _stream(counter: CounterChoice) -> Callable[[Domain, float, Noise], Method]:
-    return lambda domain, epsilon, noise: PHDStream(domain, epsilon, Event(), counter=counter, noise=noise)
+MethodTable: TypeAlias = Callable[[], Mapping[str, MethodSpec]]
+"""A function, defined at the top of a module, that returns methods by name. Other processes find it by its own name."""
 
 
-def _block(size: int) -> Contender:
-    return Contender(f"PHDStream, Block {size} counter", _stream(lambda epsilon: Block(epsilon, size=size)))
+def standard_methods() -> Mapping[str, MethodSpec]:
+    """Return the methods that every evaluation can name. Each is run with the data up to t0 as its first tick.
+
+    >>> standard_methods()["baseline-1"].private
+    False
+    """
+    return _STANDARD
 
 
-def _tracking(**options: Any) -> Callable[[Domain, float, Noise], Method]:
+class LongerTicks:
+    """A method that is given several ticks at once, after the last of them, and shows its last release until then.
+
+    What longer ticks would be worth, by the same queries at the same moments: less noise, but an older picture.
+    """
+
+    def __init__(self, method: Method, ticks: int) -> None:
+        self._method, self._ticks = method, ticks
+        self._waiting: list[tuple[Any, Any]] = []
+        self._release: Release | None = None
+
+    def update(self, inserts: Any = None, deletes: Any = None) -> Release:
+        """Take one tick's events; release when there are enough ticks of them, and at the start."""
+        self._waiting.append((inserts, deletes))
+        if self._release is None or len(self._waiting) == self._ticks:
+            come, gone = (np.concatenate(events) for events in zip(*self._waiting, strict=True))
+            self._release, self._waiting = self._method.update(come, gone), []
+        return self._release
+
+
+def phdstream_with(**options: Any) -> Make:
+    """Return what makes the paper's method, for one event, with options."""
+    return lambda domain, epsilon, noise: PHDStream(domain, epsilon, Event(), noise=noise, **options)
+
+
+def tracking_with(**options: Any) -> Make:
+    """Return what makes tracking, for one event, with options."""
     return lambda domain, epsilon, noise: TrackingStream(domain, epsilon, Event(), noise=noise, **options)
 
 
-METHODS: dict[str, Contender] = {
-    "tracking": Contender("Tracking", _tracking()),
-    "tracking-insert-only": Contender("Tracking, declared insert-only", _tracking(insert_only=True)),
-    "tracking-window-30": Contender(
-        "Tracking, window of 30 ticks",
-        lambda domain, epsilon, noise: WithoutDeletes(_tracking(window=30)(domain, epsilon, noise)),
+_STANDARD: dict[str, MethodSpec] = {  # lines are told apart in grey too: by dashes and marker
+    "tracking": MethodSpec("Tracking", tracking_with(), style=("#111111", "-", "o")),
+    "tracking-insert-only": MethodSpec(
+        "Tracking, declared insert-only", tracking_with(insert_only=True), style=("#111111", "-", "o")
     ),
-    "oracle": Contender(
-        "Offline oracle (not private over time)",
-        lambda domain, epsilon, noise: TrackingEachTickNotPrivate(domain, epsilon, noise=noise),
-        private=False,
-        memoryless=True,
+    "phdstream": MethodSpec("PHDStream", phdstream_with(), style=("#0b62c4", "-", "o")),
+    "phdstream-block": MethodSpec(
+        "PHDStream, Block 8 counter", phdstream_with(counter="block"), style=("#5a9bd8", "--", "v")
     ),
-    "phdstream": Contender("PHDStream", _stream("simple")),
-    "phdstream-window-30": Contender(
-        "PHDStream, window of 30 ticks",
-        lambda domain, epsilon, noise: WithoutDeletes(PHDStream(domain, epsilon, Event(), window=30, noise=noise)),
-    ),
-    "phdstream-as-in-paper": Contender(
-        "PHDStream, points as in the paper",
-        lambda domain, epsilon, noise: PointsAsInPaper(PHDStream(domain, epsilon, Event(), noise=noise)),
-    ),
-    "phdstream-block": Contender("PHDStream, Block 8 counter", _stream("block")),
-    "phdstream-block-2": _block(2),
-    "phdstream-block-4": _block(4),
-    "phdstream-block-16": _block(16),
-    "phdstream-block-32": _block(32),
-    "phdstream-4": Contender("PHDStream, fanout 4", _stream("simple"), fanout=4),
-    "phdstream-record": Contender(
-        "PHDStream, per record (sensitivity 2)",
-        lambda domain, epsilon, noise: PHDStream(domain, epsilon, Record(), noise=noise),
-    ),
-    "phdstream-4-ticks": Contender(
+    "phdstream-4": MethodSpec("PHDStream, fanout 4", phdstream_with(), fanout=4, style=("#0a7d62", "-.", "D")),
+    "phdstream-4-ticks": MethodSpec(
         "PHDStream, ticks 4 times as long",
-        lambda domain, epsilon, noise: LongerTicks(PHDStream(domain, epsilon, Event(), noise=noise), 4),
+        lambda domain, epsilon, noise: LongerTicks(phdstream_with()(domain, epsilon, noise), 4),
+        style=("#5a9bd8", ":", ">"),
     ),
-    "phdstream-published-not-private": Contender(
-        "PHDStream, score as published (not private)",
-        lambda domain, epsilon, noise: PublishedScoreNotPrivate(domain, epsilon, noise=noise),
-        private=False,
-    ),
-    "baseline-1": Contender(
+    "baseline-1": MethodSpec(
         "Baseline 1 (not private over time)",
         lambda domain, epsilon, noise: OfflineEachTickNotPrivate(domain, epsilon, noise=noise),
         private=False,
         memoryless=True,
+        style=("#6b6b6b", "--", "s"),
     ),
-    "baseline-2": Contender(
+    "baseline-2": MethodSpec(
         "Baseline 2 (exact scaling, not private)",
         lambda domain, epsilon, noise: OfflineOnChangesNotPrivate(domain, epsilon, noise=noise),
         private=False,
+        style=("#a4262c", ":", "x"),
     ),
-    "baseline-3": Contender("Baseline 3", lambda domain, epsilon, noise: FixedPartition(domain, epsilon, noise=noise)),
+    "baseline-3": MethodSpec(
+        "Baseline 3",
+        lambda domain, epsilon, noise: FixedPartition(domain, epsilon, noise=noise),
+        style=("#d1690e", ":", "^"),
+    ),
+    "oracle": MethodSpec(
+        "Offline oracle (not private over time)",
+        lambda domain, epsilon, noise: TrackingEachTickNotPrivate(domain, epsilon, noise=noise),
+        private=False,
+        memoryless=True,
+        style=("#9a9a9a", "-.", "s"),
+    ),
 }
-"""All methods by the name that an experiment gives them. Every one is run with the data up to t0 as its first tick."""
-
-
-def contender(name: str) -> Contender:
-    """Return the method of that name.
-
-    >>> contender("baseline-1").private
-    False
-    """
-    if name not in METHODS:
-        raise ConfigError(f"unknown method {name!r}: {did_you_mean(str(name), METHODS)}")
-    return METHODS[name]

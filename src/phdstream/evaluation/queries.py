@@ -11,7 +11,7 @@ from phdstream.domains.network import Network
 from phdstream.domains.region import Region
 from phdstream.errors import InputError
 
-__all__ = ["QUERY_AREAS", "QUERY_NUMBERS", "domain_queries", "paper_queries", "random_rectangles", "relative_error"]
+__all__ = ["QUERY_AREAS", "QUERY_NUMBERS", "domain_queries", "random_rectangles", "relative_error"]
 
 QUERY_AREAS = {"small": (0.0001, 0.001), "medium": (0.001, 0.01), "large": (0.01, 0.1)}
 """The range of a query's area, as a share of the domain's."""
@@ -37,11 +37,6 @@ def random_rectangles(bounds: Floats, number: int, size: str, seed: int) -> Floa
     sides = np.exp(log_volume[:, None] * parts) * (high - low)
     corners = low + rng.uniform(size=(number, low.size)) * (high - low - sides)
     return np.concatenate([corners, corners + sides], axis=1)
-
-
-def paper_queries(bounds: Floats, seed: int) -> dict[str, Floats]:
-    """Return the paper's 16,000 queries by size."""
-    return {size: random_rectangles(bounds, n, size, seed + i) for i, (size, n) in enumerate(QUERY_NUMBERS.items())}
 
 
 def domain_queries(domain: Domain, numbers: dict[str, int], seed: int) -> dict[str, Floats]:

@@ -9,16 +9,14 @@ from pathlib import Path
 import pyarrow as pa
 
 from phdstream.evaluation.advice import advice
-from phdstream.evaluation.cells import DO_NOT_PUBLISH
-from phdstream.evaluation.data_figures import draw_counts
 from phdstream.evaluation.experiment import Experiment
-from phdstream.evaluation.figures import Picture, check_plotting, draw_errors, write_files, write_picture
-from phdstream.evaluation.methods import METHODS
+from phdstream.evaluation.figures import draw_counts, draw_errors
+from phdstream.evaluation.pictures import Picture, write_files, write_picture
 from phdstream.evaluation.setting import data_file
 from phdstream.evaluation.summary import Key, Mean, curves, means
 from phdstream.version import __version__
 
-__all__ = ["check_plotting", "write_report"]
+__all__ = ["write_report"]
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1b1f24; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
@@ -49,8 +47,8 @@ def write_report(path: Path, experiment: Experiment, results: pa.Table) -> Path:
 
 
 def _pictures(experiment: Experiment, results: pa.Table) -> dict[str, Picture]:
-    label, lines = DO_NOT_PUBLISH if experiment.private else "", curves(results)
-    pictures = {f"error-{size}": draw_errors(experiment, size, lines, label) for size in experiment.queries}
+    lines = curves(results)
+    pictures = {f"error-{size}": draw_errors(experiment, size, lines) for size in experiment.queries}
     return pictures | {"counts": draw_counts(experiment)}
 
 
@@ -59,7 +57,7 @@ def _page(experiment: Experiment, results: pa.Table, pictures: dict[str, Picture
     parts = [
         f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{html.escape(experiment.name)}</title>",
         f"<meta name='viewport' content='width=device-width'><style>{_STYLE}</style></head><body>",
-        f"<p class='private'>{DO_NOT_PUBLISH}</p>" if experiment.private else "",
+        f"<p class='private'>{experiment.label}</p>" if experiment.label else "",
         f"<h1>Experiment {html.escape(experiment.name)}</h1>",
         *(f"<p>{html.escape(text)}</p>" for text in _about(experiment, results)),
         _recommendation(experiment, results),
@@ -85,12 +83,12 @@ def _about(experiment: Experiment, results: pa.Table) -> list[str]:
     else:
         what = f"Data: simulated circles ({data['circles']}), {data['points']:,} points, {data['batch']} events a tick"
     asked = ", ".join(f"{number:,} {size}" for size, number in experiment.queries.items())
-    expected = sum(1 for _ in experiment.cells())
+    expected = sum(1 for _ in experiment.trials())
     done = len(set(zip(*(results[k].to_pylist() for k in ("method", "epsilon", "t0", "seed")), strict=True)))
     return [
         f"{what}. Domain: {experiment.domain['type']}. Everything up to t0 is the first tick.",
-        f"{seeds} seed{'s' * (seeds != 1)} of noise for each setting; {done} of {expected} runs finished. "
-        f"Queries: {asked}, the same in all runs. {_ABOUT}",
+        f"{seeds} seed{'s' * (seeds != 1)} of noise for each setting; {done} of {expected} trials finished. "
+        f"Queries: {asked}, the same in all trials. {_ABOUT}",
     ]
 
 
@@ -100,17 +98,17 @@ def _recommendation(experiment: Experiment, results: pa.Table) -> str:
 
 
 def _table(experiment: Experiment, size: str, summary: dict[Key, Mean]) -> str:
-    heads = "".join(f"<th>{html.escape(METHODS[name].label)}</th>" for name in experiment.methods)
+    heads = "".join(f"<th>{html.escape(experiment.method(name).label)}</th>" for name in experiment.methods)
     rows = [f"<table><tr><th>ε</th><th>t0</th>{heads}</tr>"]
     for epsilon in experiment.epsilons:
         for t0 in experiment.start_after:
             row = [summary.get((size, epsilon, t0, name)) for name in experiment.methods]
-            cells = "".join(f"<td>{_cell(mean, row[0])}</td>" for mean in row)
-            rows.append(f"<tr><td>{epsilon:g}</td><td>{t0:g}</td>{cells}</tr>")
+            entries = "".join(f"<td>{_entry(mean, row[0])}</td>" for mean in row)
+            rows.append(f"<tr><td>{epsilon:g}</td><td>{t0:g}</td>{entries}</tr>")
     return "\n".join([*rows, "</table>"])
 
 
-def _cell(mean: Mean | None, first: Mean | None) -> str:
+def _entry(mean: Mean | None, first: Mean | None) -> str:
     if mean is None:
         return "not run"
     ratio = f"<br><small>({mean.mean / first.mean:.2f}×)</small>" if first and first.mean > 0 else ""

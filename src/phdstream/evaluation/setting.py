@@ -1,4 +1,4 @@
-"""What all runs of an experiment share: the domain, the true data, the queries. Loaded once in each process."""
+"""What all trials of an experiment share: the domain, the true data, the queries. Loaded once in each process."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import shapely
 
 from phdstream.arrays import Floats, Ints
-from phdstream.data import gowalla, growing_circles, moving_circles, yellow_taxi
 from phdstream.domains import Box, Domain
 from phdstream.domains.network import Network
 from phdstream.domains.region import Region
 from phdstream.errors import ConfigError, InputError
+from phdstream.evaluation.circles import CIRCLES
 from phdstream.evaluation.experiment import Experiment
-from phdstream.evaluation.feed import Feed
 from phdstream.evaluation.queries import domain_queries
+from phdstream.evaluation.true_stream import TrueStream
 from phdstream.io.domain_table import DOMAIN_FILES, configured_domain
 from phdstream.io.sources.clock import Clock, parse_duration
 from phdstream.io.sources.columns import Columns
@@ -30,10 +29,8 @@ from phdstream.io.sources.reading import Reading
 __all__ = ["Setting", "data_file", "files_digest", "load_setting"]
 
 _SEED = 0
-"""Data and queries are the same in all runs of an experiment; seeds are for the noise."""
+"""Data and queries are the same in all trials of an experiment; seeds are for the noise."""
 _MICROSECOND = 1_000_000
-_ORIGINALS = {"loc-gowalla": gowalla, "yellow_tripdata": yellow_taxi}
-"""How to read files as their publishers ship them, by how their names begin."""
 
 
 @dataclass(frozen=True)
@@ -41,20 +38,20 @@ class Setting:
     """The domain, the true data inside it, and the queries by size."""
 
     domain: Domain
-    feed: Feed
+    truth: TrueStream
     queries: dict[str, Floats]
 
     def start_tick(self, t0: float) -> int:
         """Return the tick of the first release: t0 itself, or the one by which that share of the events has come."""
         if t0 >= 1:
             return int(t0)
-        return max(1, int(np.searchsorted(self.feed.ends, t0 * self.feed.ends[-1])))
+        return max(1, int(np.searchsorted(self.truth.ends, t0 * self.truth.ends[-1])))
 
 
 def load_setting(experiment: Experiment, fanout: int | None = None) -> Setting:
     """Return an experiment's setting; ``fanout`` replaces the domain's, with the same finest cells."""
     first = _load(experiment.setting(), str(experiment.base), _Hidden(experiment))
-    return first if fanout is None else Setting(_domain(experiment, fanout), first.feed, first.queries)
+    return first if fanout is None else Setting(_domain(experiment, fanout), first.truth, first.queries)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,11 +75,11 @@ def _load(_setting: str, _base: str, hidden: _Hidden) -> Setting:
         raise ConfigError(
             "experiments ask how many points lie in rectangles: the domain must be a box, region or network."
         )
-    feed = _circles(experiment.data) if "circles" in experiment.data else _from_file(experiment, domain)
-    setting = Setting(domain, feed, domain_queries(domain, experiment.queries, _SEED))
+    truth = _circles(experiment.data) if "circles" in experiment.data else _from_file(experiment, domain)
+    setting = Setting(domain, truth, domain_queries(domain, experiment.queries, _SEED))
     for t0 in experiment.start_after:
-        if t0 > feed.ticks:
-            raise ConfigError(f"start_after is {t0:g}, but the data has only {feed.ticks} ticks.")
+        if t0 > truth.ticks:
+            raise ConfigError(f"start_after is {t0:g}, but the data has only {truth.ticks} ticks.")
     return setting
 
 
@@ -100,24 +97,22 @@ def _domain(experiment: Experiment, fanout: int | None) -> Domain:
         raise ConfigError(f"[domain] does not fit its type: {error}.") from None
 
 
-def _circles(data: dict[str, Any]) -> Feed:
+def _circles(data: dict[str, Any]) -> TrueStream:
     """Return the circles, so many events a tick."""
     points, batch = data["points"], data["batch"]
-    events, least = (points, 1) if data["circles"] == "a" else (3 * points, 3)
-    make = growing_circles if data["circles"] == "a" else moving_circles
-    ticks = [(t.inserts, t.deletes) for t in make(points, max(least, events // batch), _SEED)]
+    events, least = (points, 1) if data["circles"] == "growing" else (3 * points, 3)
+    ticks = [(t.inserts, t.deletes) for t in CIRCLES[data["circles"]](points, max(least, events // batch), _SEED)]
     parts = [part for tick in ticks for part in tick]
     sizes = [len(part) for part in parts]
     tick, sign = np.repeat(np.arange(len(parts)) // 2 + 1, sizes), np.repeat(np.tile([1, -1], len(ticks)), sizes)
-    return Feed.from_events(tick, np.concatenate(parts), sign, len(ticks))
+    return TrueStream.from_events(tick, np.concatenate(parts), sign, len(ticks))
 
 
-def _from_file(experiment: Experiment, domain: Domain) -> Feed:
+def _from_file(experiment: Experiment, domain: Domain) -> TrueStream:
     data = experiment.data
-    clock = Clock.between(data["start"], data["end"], data["every"])
-    assert clock.count is not None
+    clock, ticks = _clock(data)
     time, points, sign = _events(data_file(experiment), data, clock)
-    inside = domain.encode(points)[1] & (clock.tick_of(time) >= 1) & (clock.tick_of(time) <= clock.count)
+    inside = domain.encode(points)[1] & (clock.tick_of(time) >= 1) & (clock.tick_of(time) <= ticks)
     if not inside.any():
         raise InputError("no event lies in the domain and between start and end: are the coordinates swapped?")
     time, points, sign = time[inside], points[inside], sign[inside]
@@ -129,37 +124,36 @@ def _from_file(experiment: Experiment, domain: Domain) -> Feed:
         later = time + int(parse_duration(data["lifetime"]).total_seconds()) * _MICROSECOND
         tick, points = np.concatenate([tick, clock.tick_of(later)]), np.concatenate([points, points])
         sign = np.concatenate([sign, -sign])
-    return Feed.from_events(tick, points, sign, clock.count)
+    return TrueStream.from_events(tick, points, sign, ticks)
+
+
+def _clock(data: dict[str, Any]) -> tuple[Clock, int]:
+    """Return the clock and how many ticks it has."""
+    try:
+        clock = Clock.between(data["start"], data["end"], data["every"])
+    except ConfigError as error:  # a clock speaks of the section that a stream's configuration has
+        raise ConfigError(str(error).replace("[ticks]", "[data]")) from None
+    assert clock.count is not None
+    return clock, clock.count
 
 
 def _events(path: Path, data: dict[str, Any], clock: Clock) -> tuple[Ints, Floats, Ints]:
     """Return the times (microseconds), points and signs of a file, in order of time."""
-    original = next((read for name, read in _ORIGINALS.items() if path.name.startswith(name)), None)
-    if original:
-        table = pa.Table.from_batches(original(path))
-        time = table["time"].cast(pa.int64()).to_numpy()
-        points, sign = np.column_stack([table["x"].to_numpy(), table["y"].to_numpy()]), np.ones_like(time)
-    else:
-        columns = Columns(tuple(data["coordinates"]), data["time"], data.get("sign"))
-        batches = list(read_events([path], columns, Reading(zone=clock.zone)))
-        time = np.concatenate([batch.time for batch in batches if batch.time is not None] or [np.zeros(0, np.int64)])
-        points = np.concatenate([batch.points for batch in batches] or [np.zeros((0, len(columns.coordinates)))])
-        sign = np.concatenate([batch.sign for batch in batches] or [np.zeros(0, np.int64)])
+    columns = Columns(tuple(data["coordinates"]), data["time"], data.get("sign"))
+    batches = list(read_events([path], columns, Reading(zone=clock.zone)))
+    time = np.concatenate([batch.time for batch in batches if batch.time is not None] or [np.zeros(0, np.int64)])
+    points = np.concatenate([batch.points for batch in batches] or [np.zeros((0, len(columns.coordinates)))])
+    sign = np.concatenate([batch.sign for batch in batches] or [np.zeros(0, np.int64)])
     order = np.argsort(time, kind="stable")
     return time[order], points[order], sign[order]
 
 
 def data_file(experiment: Experiment) -> Path:
-    """Return the file of the data: of several names, the first that is there."""
-    named = experiment.data["file"]
-    names = [named] if isinstance(named, str) else list(named)
-    for name in names:
-        if (experiment.base / name).is_file():
-            return experiment.base / name
-    where = f" Get {experiment.data['where']}, or" if "where" in experiment.data else " Put it there, or"
-    raise InputError(
-        f"there is no file {' or '.join(names)} in {experiment.base.resolve()}.{where} name its folder with --data-dir."
-    )
+    """Return the file of the data, which must be there."""
+    path = experiment.base / Path(experiment.data["file"]).expanduser()
+    if not path.is_file():
+        raise InputError(f"there is no file {path}, which [data] file names.")
+    return path
 
 
 @lru_cache(maxsize=8)
@@ -169,7 +163,7 @@ def _digest(path: Path, _changed: int) -> str:
 
 
 def files_digest(experiment: Experiment) -> list[str]:
-    """Return digests of the files an experiment reads: runs on other files are other runs."""
+    """Return digests of the files an experiment reads: trials on other files are other trials."""
     paths = [data_file(experiment)] if experiment.private else []
     named = [experiment.base / str(value) for key, value in sorted(experiment.domain.items()) if key in DOMAIN_FILES]
     return [_digest(path, path.stat().st_mtime_ns) for path in paths + [path for path in named if path.is_file()]]

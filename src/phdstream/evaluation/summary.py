@@ -1,4 +1,4 @@
-"""Errors over all runs in short: means over time, spread over seeds, ratios to the first method."""
+"""Errors over all trials in short: means over time, spread over seeds, ratios to the first method."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def means(results: pa.Table) -> dict[Key, Mean]:
     """Return the mean error of each size, ε, t0 and method."""
     summary = {}
     for key, seeds in _by_seed(results).items():
-        each = [float(np.mean([error for _, error in run])) for run in seeds.values()]
+        each = [float(np.mean([error for _, error in errors])) for errors in seeds.values()]
         summary[key] = Mean(float(np.mean(each)), float(np.std(each, ddof=1)) if len(each) > 1 else 0.0, len(each))
     return summary
 
@@ -63,14 +63,14 @@ def curves(results: pa.Table) -> dict[Key, Curve]:
     """Return the error over time of each size, ε, t0 and method; every seed has the same ticks."""
     drawn = {}
     for key, seeds in _by_seed(results).items():
-        errors = np.array([[error for _, error in run] for run in seeds.values()])
+        errors = np.array([[error for _, error in one] for one in seeds.values()])
         tick = np.array([tick for tick, _ in next(iter(seeds.values()))])
         drawn[key] = Curve(tick, errors.mean(axis=0), errors.min(axis=0), errors.max(axis=0))
     return drawn
 
 
 def common_ticks(results: pa.Table) -> pa.Table:
-    """Return the rows from the latest start on, which runs with every start have: only those compare starts fairly."""
+    """Return the rows from the latest start on, which all trials have: only those compare starts fairly."""
     starts = results.group_by(["method", "epsilon", "t0", "seed"]).aggregate([("tick", "min")])
     return results.filter(pc.greater_equal(results["tick"], pc.max(starts["tick_min"])))
 

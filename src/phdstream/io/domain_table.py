@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from phdstream.data import land, new_york_state
 from phdstream.domains import Domain, Hierarchy, domain_from_dict
 from phdstream.domains.network import Network
+from phdstream.domains.outlines import land, new_york_state
 from phdstream.domains.region import Region
 from phdstream.errors import InputError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from phdstream.app.demo.experiment import EPSILONS, follow
+from phdstream.app.demo.comparison import EPSILONS, follow
 from phdstream.app.demo.page import write_page
 from phdstream.errors import InputError
 

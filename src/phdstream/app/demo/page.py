@@ -6,7 +6,7 @@ import base64
 import html
 from pathlib import Path
 
-from phdstream.app.demo.experiment import OURS, POINTS, TICKS, Run
+from phdstream.app.demo.comparison import OURS, POINTS, TICKS, Run
 from phdstream.app.demo.pictures import draw_errors, draw_snapshots
 from phdstream.streams.state import replace_file
 from phdstream.version import __version__
@@ -91,6 +91,6 @@ def _table(runs: list[Run]) -> str:
         "<table><tr><th>mean over the run</th>" + "".join(f"<th>ε = {run.epsilon:g}</th>" for run in runs) + "</tr>"
     ]
     for name in names:
-        cells = "".join(f"<td>{sum(run.errors[name]) / len(run.errors[name]):.3f}</td>" for run in runs)
-        rows.append(f"<tr><td>{'<b>' + name + '</b>' if name == OURS else name}</td>{cells}</tr>")
+        means = "".join(f"<td>{sum(run.errors[name]) / len(run.errors[name]):.3f}</td>" for run in runs)
+        rows.append(f"<tr><td>{'<b>' + name + '</b>' if name == OURS else name}</td>{means}</tr>")
     return "\n".join([*rows, "</table>"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from phdstream.app.demo.experiment import OURS, Run
+from phdstream.app.demo.comparison import OURS, Run
 from phdstream.arrays import Floats
 from phdstream.release import Release
 

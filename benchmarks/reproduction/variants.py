@@ -1,0 +1,126 @@
+"""Variants that only benchmarks run: PHDStream's points and score as the paper has them, windows for deletes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from phdstream.arrays import Floats, Ints
+from phdstream.baselines import Method
+from phdstream.domains import Domain
+from phdstream.privacy import Event, Noise
+from phdstream.release import Release
+from phdstream.streams.code_counts import CodeCounts
+from phdstream.streams.guarantee import metadata
+from phdstream.streams.intake import Intake
+from phdstream.streams.paper.estimation import estimate
+from phdstream.streams.paper.nodes import NodeStore
+from phdstream.streams.paper.selection import Level
+from phdstream.streams.paper.stream import PHDStream
+
+__all__ = ["PointsAsInPaper", "PublishedScoreNotPrivate", "WithoutDeletes"]
+
+
+class PublishedScoreNotPrivate:
+    """PHDStream with the paper's score ``G(v, t-1) + ∇F(v, t)`` for choosing the tree. **Not private.**
+
+    G can be negative and ∇F too, so a child's score can exceed its parent's, which PrivTree's proof forbids
+    (`phdstream.streams.paper.selection` says what the repair is). Budget, noise, counters and publication are those of
+    `PHDStream`, so that the two differ in the score alone.
+
+    >>> import phdstream as phd
+    >>> published = PublishedScoreNotPrivate(phd.Box([(0, 1), (0, 1)]), epsilon=1.0, noise=phd.Simulation(seed=1))
+    >>> published.update([(0.5, 0.5)] * 100).privacy
+    'not private: the score as published, for comparison only'
+    """
+
+    def __init__(self, domain: Domain, epsilon: float, *, noise: Noise) -> None:
+        repaired = PHDStream(domain, epsilon, Event(), noise=noise)
+        claim = {"privacy": "not private: the score as published, for comparison only", "method": "published"}
+        self._domain, self._noise, self._metadata = domain, noise, metadata(repaired) | claim
+        self._rule, self._key = repaired.rule, noise.key()
+        self._intake = Intake(domain, Event(), deletes=True)
+        self._store = NodeStore(domain, repaired.counter)
+        self._tick, self._before = 0, (np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+    def update(self, inserts: Any = None, deletes: Any = None) -> Release:
+        """Take one tick's events and return its release."""
+        come, gone = (CodeCounts(self._domain, codes) for codes in self._intake.admit(inserts, deletes, None, None))
+        self._tick += 1
+        tree = self._select(come, gone)
+        leaves = np.concatenate([level.rows[level.leaf] for level in tree])
+        nodes = self._store["node"][leaves]
+        self._store.count(leaves, come.within(nodes) - gone.within(nodes), self._noise)
+        published = estimate(self._store, tree, self._key)
+        release = Release(self._domain, self._tick, published, self._key, self._metadata, *self._before)
+        self._before = release.leaves, release.points
+        return release
+
+    def _select(self, come: CodeCounts, gone: CodeCounts) -> list[Level]:
+        """Return the tick's tree, level by level: PrivTree on the published score."""
+        rows, parent, above = np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros(1)
+        levels: list[Level] = []
+        for depth in range(self._domain.depth):
+            splits = self._splits(rows, above, depth, come, gone)
+            levels.append(Level(rows, parent, ~splits))
+            if not splits.any():
+                return levels
+            above = (above + self._store["own"][rows])[splits]
+            rows, family = self._store.children_of(rows[splits])
+            above, parent = self._store["share"][rows] * above[family], np.flatnonzero(splits)[family]
+        return [*levels, Level(rows, parent, np.ones(rows.size, dtype=bool))]
+
+    def _splits(self, rows: Ints, above: Floats, depth: int, come: CodeCounts, gone: CodeCounts) -> Any:
+        nodes, rule = self._store["node"][rows], self._rule
+        released = np.floor(above + self._store["own"][rows] + self._store["below"][rows]).astype(np.int64)
+        score = released + come.within(nodes) - gone.within(nodes)
+        biased = np.maximum(score - depth * rule.bias, rule.floor)
+        return self._noise.add(biased, rule.scale, at=nodes) > rule.threshold
+
+
+class PointsAsInPaper:
+    """A method whose cells get ⌈G⌉ points, or none if G is negative, at random in the cell, as in the paper.
+
+    G is the sum of all that was released. `PHDStream` publishes a projection of G instead, which adds up and favours no
+    side, and spreads a cell's points evenly. Both are computed from the same noisy counts.
+
+    >>> import phdstream as phd
+    >>> stream = phd.PHDStream(phd.Box([(0, 1)]), 1.0, phd.Event(), noise=phd.Simulation(seed=1))
+    >>> release = PointsAsInPaper(stream).update([(0.5,)] * 100)
+    >>> len(release.sample()) >= release.total  # never fewer: what is negative elsewhere is not made up for
+    True
+    """
+
+    def __init__(self, method: Method) -> None:
+        self._method = method
+
+    def update(self, inserts: Any = None, deletes: Any = None) -> Release:
+        """Take one tick's events and return its release."""
+        release = self._method.update(inserts, deletes)
+        points = np.ceil(np.maximum(release.estimate.unbiased, 0)).astype(np.int64)
+        return _AtRandom(**vars(release) | {"estimate": replace(release.estimate, points=points)})
+
+
+class _AtRandom(Release):
+    """A release whose points lie at random in their cells (on domains whose finest cells are all of one size)."""
+
+    def sample(self) -> Floats:
+        """Return the synthetic points, an array (n, d): the same each time for one release."""
+        if type(self.domain).children is not Domain.children:
+            return super().sample()
+        first, end = (np.repeat(codes, self.points) for codes in self.domain.code_range(self.leaves))
+        codes = np.random.default_rng([self.key, self.tick]).integers(first, end)
+        return self.domain.place(codes, np.arange(codes.size), self.key)
+
+
+class WithoutDeletes:
+    """A method that is not told of deletes, because records expire by themselves in it (``window``)."""
+
+    def __init__(self, method: Method) -> None:
+        self._method = method
+
+    def update(self, inserts: Any = None, deletes: Any = None) -> Release:
+        """Take one tick's inserts and return its release."""
+        return self._method.update(inserts)

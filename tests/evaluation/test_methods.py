@@ -1,0 +1,34 @@
+"""The methods that every evaluation can name: all make releases, and those that are not private say so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import phdstream as phd
+from phdstream.evaluation import MethodSpec, standard_methods
+from phdstream.evaluation.methods import LongerTicks
+
+SQUARE = phd.Box([(0, 1), (0, 1)])
+
+
+def crowd(number: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).random((number, 2)) * 0.2
+
+
+@pytest.mark.parametrize("spec", standard_methods().values(), ids=standard_methods())
+def test_every_method_follows_the_data(spec: MethodSpec) -> None:
+    method = spec.make(SQUARE, 4.0, phd.Simulation(1))
+    first = method.update(crowd(500, 1), np.zeros((0, 2)))
+    assert len(first.sample()) == pytest.approx(500, abs=50)
+    assert spec.private == ("for comparison only" not in first.privacy)
+    assert spec.private == ("not private" not in spec.label)
+
+
+def test_longer_ticks_release_every_so_often_and_lose_nothing() -> None:
+    inner = phd.PHDStream(SQUARE, 100.0, phd.Event(), noise=phd.Simulation(1))
+    slow = LongerTicks(inner, ticks=3)
+    none = np.zeros((0, 2))
+    sizes = [int(slow.update(crowd(100, seed), none).points.sum()) for seed in range(7)]
+    assert sizes == pytest.approx([100, 100, 100, 400, 400, 400, 700], abs=10)
+    assert inner.tick == 3
