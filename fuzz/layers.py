@@ -96,7 +96,7 @@ def _use(rng: Random, path: Path) -> None:
     domain: Any = phd.Network(path, snap=0.1, depth=8) if "streets" in path.name else phd.Region(path, depth=8)
     codes, _ = domain.encode(ticks)
     assert len(codes) == len(ticks)
-    assert (domain.measure(np.array([1])) > 0).all(), "a domain without measure"
+    assert (domain.measure(np.array([1])) > 0).all(), "a domain of measure zero"
 
 
 def _hostile(rng: Random, folder: Path) -> None:

@@ -25,11 +25,12 @@ from phdstream.io.sources.events import Events, read_events
 from phdstream.io.sources.reading import Reading
 from phdstream.privacy.calibration import calibrate_split
 
-ENOUGH = {"configs": 300, "constructors": 400, "updates": 150, "counts": 150, "files": 60, "layers": 60, "states": 60}
-"""Cases of each kind: some seconds' worth. `make fuzz` runs a hundred times as many."""
+ENOUGH = {"configs": 100, "constructors": 150, "updates": 50, "counts": 50, "files": 25, "layers": 25, "states": 25}
+"""Cases of each kind: a second's worth. `make fuzz` runs two hundred times as many."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_no_case_fails(kind: str) -> None:
     summary = run_all(all_cases(ENOUGH[kind], 1, [kind]), processes=1)
     assert summary.kinds[kind]["cases"] == ENOUGH[kind]
@@ -62,6 +63,7 @@ def test_failures_are_counted_and_named(tmp_path: Path) -> None:
     assert figures["failures"] == ["files:3"]
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_is_a_failure_and_not_the_end() -> None:
     summary = run_all(iter(["no-such-kind:1", "constructors:1"]), processes=1)
     assert list(summary.failures) == ["no-such-kind:1"]

@@ -9,21 +9,17 @@ from pathlib import Path
 import pytest
 
 from phdstream import __version__
+from tests.app.commands import phdstream, phdstream_process
 from tests.app.test_run import SIMULATED, digests, released, write
 
 
-def phdstream(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "phdstream", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
-
-
 def test_help_and_version() -> None:
-    assert "run" in phdstream("--help").stdout
+    assert "run" in phdstream_process("--help").stdout
     assert phdstream("--version").stdout.strip() == f"phdstream {__version__}"
 
 
 def test_run_says_what_it_promised_and_where_it_is(tmp_path: Path) -> None:
-    done = phdstream("run", write(tmp_path))
+    done = phdstream_process("run", write(tmp_path))
     assert done.returncode == 0
     assert "1-differentially private" in done.stdout
     assert "Released ticks 1 to 6" in done.stdout
@@ -42,13 +38,14 @@ def test_private_notes_go_to_standard_error_only(tmp_path: Path) -> None:
 
 
 def test_an_error_is_one_message_and_status_1(tmp_path: Path) -> None:
-    done = phdstream("run", tmp_path / "nothing.toml")
+    done = phdstream_process("run", tmp_path / "nothing.toml")
     assert done.returncode == 1
     assert done.stderr.startswith("phdstream: there is no configuration file")
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("kilobytes", [4, 16, 20, 24, 28])
+@pytest.mark.parametrize("kilobytes", [4, 20, 28])
+@pytest.mark.slow
 def test_a_disk_that_fills_up_loses_nothing(tmp_path: Path, kilobytes: int) -> None:
     """A real failing write: no file may grow past a limit. The same command, with room again, finishes the job."""
     config = write(tmp_path)
@@ -67,6 +64,7 @@ def test_a_disk_that_fills_up_loses_nothing(tmp_path: Path, kilobytes: int) -> N
     assert all(after[name] == digest for name, digest in before.items() if name not in rewritten)
 
 
+@pytest.mark.slow
 def test_plan() -> None:
     done = phdstream("plan", "--epsilon", "0.5", "--unit", "user:2,2", "--deletes", "--ticks", "9")
     assert done.returncode == 0
@@ -79,6 +77,7 @@ def test_plan() -> None:
     assert "user:4,4" in wrong.stderr
 
 
+@pytest.mark.slow
 def test_demo_needs_nothing(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     done = phdstream("demo", cwd=tmp_path)

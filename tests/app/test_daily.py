@@ -72,6 +72,7 @@ def totals(folder: Path) -> list[float]:
     return [sum(pq.read_table(p)["unbiased"].to_pylist()) for p in sorted((folder / "out" / "cells").glob("*.parquet"))]
 
 
+@pytest.mark.slow
 def test_ten_days_with_a_clock_of_their_own(tmp_path: Path) -> None:
     prepare(tmp_path)
     for day in range(1, 11):

@@ -223,6 +223,7 @@ def check_neighbours(kind: str, row: Row | None, without: Admitted, with_it: Adm
 
 
 @pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.slow
 def test_files_that_differ_by_one_row(tmp_path: Path, name: str, admitted: Callable[[], Admitted]) -> None:
     rows = base_rows()
     (tmp_path / "without").mkdir()

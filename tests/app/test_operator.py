@@ -16,7 +16,7 @@ from phdstream.app.check import check, private_picture
 from phdstream.app.config import load_config
 from phdstream.app.run import run
 from phdstream.errors import ConfigError, PhdstreamError, UnusableError
-from tests.app.test_cli import phdstream
+from tests.app.commands import phdstream, phdstream_process
 
 CONFIG = """
 [input]
@@ -196,20 +196,19 @@ class TestMistakes:
 
 
 class TestTheLastNet:
+    @pytest.mark.slow
     def test_a_terminal_that_cannot_write_greek(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
-        done = phdstream("run", prepare(tmp_path))
+        done = phdstream_process("run", prepare(tmp_path))
         assert done.returncode == 0, done.stderr
         assert "Released ticks 1 to 3" in done.stdout
 
-    def test_an_error_nobody_foresaw_shows_no_value(self, tmp_path: Path) -> None:
-        config = prepare(tmp_path)
-        code = (
-            "import sys, phdstream.app.config as c, phdstream.app.cli as cli\n"
-            "def broken(path): raise KeyError('SECRET-41')\n"
-            f"c.load_config = broken; sys.argv = ['phdstream', 'run', {str(config)!r}]; cli.main()"
-        )
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    def test_an_error_nobody_foresaw_shows_no_value(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def broken(path: Path) -> None:
+            raise KeyError("SECRET-41")
+
+        monkeypatch.setattr("phdstream.app.config.load_config", broken)
+        done = phdstream("run", prepare(tmp_path))
         assert done.returncode == 1
         assert "an error that should not happen (KeyError)" in done.stderr
         assert "SECRET-41" not in done.stderr
@@ -220,6 +219,7 @@ class TestTheLastNet:
         assert done.returncode == 1
         assert "cannot be written" in done.stderr
 
+    @pytest.mark.slow
     def test_no_room_to_spill(self, tmp_path: Path) -> None:
         config = prepare(tmp_path, rows() * 700, input='memory = "1MB"')
         limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (200000,) * 2)"

@@ -151,11 +151,13 @@ class TestRealFiles:
         path.write_text(text)
         return path
 
+    @pytest.mark.slow
     def test_gowalla_over_land(self, tmp_path: Path) -> None:
         domain = 'type = "region"\npolygons = "land"'
         run(load_config(self.config(tmp_path, "gowalla_union.parquet", domain, "2010-08-01", "2010-08-05")))
         assert shapely.intersects(points(tmp_path).geometry.to_numpy(), land()).all()
 
+    @pytest.mark.slow
     def test_uber_over_manhattans_streets(self, tmp_path: Path) -> None:
         lines = SHARED / "geometry" / "manhattan_osmnx.gpkg"
         domain = f'type = "network"\nlines = "{lines}"\nsnap = 50\ntree_crs = "EPSG:32618"'

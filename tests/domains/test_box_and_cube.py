@@ -318,7 +318,7 @@ def test_samples_of_cells_only_a_few_floats_wide_stay_inside() -> None:
 
 @every_domain
 def test_another_key_gives_other_points(domain: Domain) -> None:
-    """All ten differ; only on a tree of eight leaves, where there are few ways to deal 30 points, some may agree."""
+    """All ten differ; only on a tree of eight leaves, with few ways to apportion 30 points, some may agree."""
     samples = {tuple(as_rows(domain.sample(np.array([ROOT]), np.array([30]), key))) for key in range(10)}
     assert len(samples) == 10 or (domain.total_bits == 3 and domain.dimension == 3 and len(samples) > 2)
 

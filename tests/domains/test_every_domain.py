@@ -110,6 +110,7 @@ def test_samples_are_the_same_each_time_and_more_keep_the_first(domain: Domain) 
 
 
 @pytest.mark.statistical
+@pytest.mark.slow
 def test_samples_are_uniform(domain: Domain) -> None:
     """No more uneven than chance: many keys, few points each, counted in the nodes of a middle level."""
     levels = levels_of(domain)
@@ -185,6 +186,7 @@ def test_nothing_else_is_inside(domain: Domain) -> None:
     assert domain.encode(domain.points(None))[0].size == 0
 
 
+@pytest.mark.slow
 def test_points_made_in_pieces_are_the_same_points(domain: Domain, monkeypatch: pytest.MonkeyPatch) -> None:
     levels = levels_of(domain)
     nodes = levels[-2] if len(levels) > 2 else levels[-1]

@@ -38,6 +38,7 @@ def queries(domain: phd.Domain) -> np.ndarray:
 
 
 @pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
+@pytest.mark.slow
 def test_rectangles(domain: phd.Domain) -> None:
     for release in releases(domain):
         asked = queries(domain)

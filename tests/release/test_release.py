@@ -161,6 +161,7 @@ def _without_noise(domain: phd.Domain, counter: str, decisions: list[Any], ticks
 
 
 @pytest.mark.statistical
+@pytest.mark.slow
 def test_rounding_is_unbiased() -> None:
     """Over many keys the number of points of each cell averages to its count."""
     release = run(SQUARE, 3, seed=4)[-1]

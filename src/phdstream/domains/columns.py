@@ -1,4 +1,8 @@
-"""Columns and numbers from what users hold: tables of any make, arrays, lists. Nothing but numbers becomes a number."""
+"""Columns and numbers from what users hold: tables of any make, arrays, lists. Nothing but numbers becomes a number.
+
+Objects of other libraries (pandas, Polars, GeoPandas, networkx) are recognised by what they offer, with `hasattr`, here
+and in the other modules that read them: so none of these libraries need be installed, nor imported to ask.
+"""
 
 from __future__ import annotations
 

@@ -372,7 +372,7 @@ def test_points_placed_in_the_finest_cells_are_uniform_on_the_sphere(depth: Any)
 
 @pytest.mark.statistical
 def test_single_samples_are_uniform_on_the_sphere() -> None:
-    """Cells are thinned out to equal chances by area, and each that is left gets one point, dealt down from level 5."""
+    """Cells are thinned out to equal chances by area; each that is left gets one point, apportioned from level 5."""
     globe, rng = Globe(), np.random.default_rng(2)
     nodes = np.arange(6 << 8) + (8 << 8)
     area, points = globe.measure(nodes), []

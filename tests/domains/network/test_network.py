@@ -298,6 +298,7 @@ def test_points_on_the_other_side_of_the_earth_are_outside() -> None:
 # --- samples ---
 
 
+@pytest.mark.slow
 def test_samples_lie_on_the_lines_and_in_their_node(network: Network) -> None:
     everything = shapely.multilinestrings(on_map(network, network._lines))
     shapely.prepare(everything)
@@ -333,8 +334,8 @@ def test_places_of_finest_cells_lie_in_them(network: Network) -> None:
     codes = np.repeat(network.code_range(levels_of(network, 50)[-1])[0], 3)
     points = network.place(codes, np.tile([0, 1, 2], codes.size // 3), key=1)
     assert (network.encode(points)[0] == codes).all()
-    dealt = Domain.sample(network, EVERYTHING, np.array([50]), 1)  # what any domain inherits works here too
-    assert network.encode(dealt)[1].all()
+    points = Domain.sample(network, EVERYTHING, np.array([50]), 1)  # what any domain inherits works here too
+    assert network.encode(points)[1].all()
 
 
 def test_nothing_asked_nothing_given(network: Network) -> None:
@@ -445,6 +446,7 @@ def test_bounds_hold_the_lines_of_a_node(network: Network) -> None:
 # --- end to end ---
 
 
+@pytest.mark.slow
 def test_a_stream_on_a_network(network: Network) -> None:
     stream = phd.PHDStream(network, epsilon=4.0, unit=phd.Event(), noise=phd.Simulation(seed=3))
     held: Counter[tuple[float, ...]] = Counter()
@@ -644,6 +646,7 @@ def test_a_bad_description_is_refused() -> None:
 
 
 @pytest.mark.skipif(not MANHATTAN.exists(), reason="needs the shared data")
+@pytest.mark.slow
 def test_manhattan() -> None:
     network = Network(MANHATTAN, snap=50, tree_crs="EPSG:32618")
     edges = geopandas.read_file(MANHATTAN, layer="edges")

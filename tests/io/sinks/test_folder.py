@@ -281,6 +281,7 @@ class TestDamage:
 
 class TestFaults:
     @pytest.mark.parametrize("call", range(1, 12))
+    @pytest.mark.slow
     def test_a_failure_at_every_write_in_turn(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int) -> None:
         """With the stream: no tick has two contents, and at the end all are there."""
         seen: dict[str, bytes] = {}

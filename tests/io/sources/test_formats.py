@@ -168,6 +168,7 @@ class TestTheSameEvents:
         assert set(got.points[:, 2]) == {1.5}
 
     @pytest.mark.parametrize("name", ["a.gpkg", "a.geojson", "a.ndjson", "wkb.parquet"])
+    @pytest.mark.slow
     def test_times_with_a_zone_keep_it(self, tmp_path: Path, name: str) -> None:
         data = frame() if name == "a.ndjson" else geoframe()
         data["time"] = data["time"].dt.tz_localize("UTC")
@@ -211,6 +212,7 @@ class TestJson:
         assert list(read_events([tmp_path / "a.geojson"], COLUMNS, Reading())) == []
 
 
+@pytest.mark.slow
 def test_memory_stays_within_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten times the file takes no more memory."""
     monkeypatch.setattr(json_pieces, "_CHUNK", 1 << 14)
@@ -321,6 +323,7 @@ class TestBadGeometries:
     @pytest.mark.parametrize(
         "bad", [None, "POINT EMPTY", LINE, "MULTIPOINT (1 41, 2 42)", "POLYGON ((0 0, 1 1, 1 0, 0 0))"]
     )
+    @pytest.mark.slow
     def test_mixed_with_points(self, tmp_path: Path, name: str, bad: str | None) -> None:
         path = self.write(tmp_path, name, ["POINT (1 41)", "POINT (2 42)", bad, "POINT (3 43)"])
         if name == "a.gpkg" and bad and bad.startswith("MULTI"):
@@ -419,6 +422,7 @@ seed = 1
 """
 
 
+@pytest.mark.slow
 def test_a_run_on_every_format_releases_the_same(tmp_path: Path) -> None:
     releases = []
     for name in ("a.parquet", "a.ndjson", "a.gpkg", "a.geojson", "wkb.parquet"):

@@ -106,6 +106,7 @@ def test_damaged_parquet_never_takes_the_process_down(tmp_path: Path, monkeypatc
     assert named == {True}
 
 
+@pytest.mark.slow
 def test_a_reader_that_dies_or_hangs_is_a_damaged_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.csv"
     path.write_text("lon,lat\n" + "1,2\n" * 400_000)
@@ -128,6 +129,7 @@ def test_a_reader_that_dies_or_hangs_is_a_damaged_file(tmp_path: Path, monkeypat
         list(batches)
 
 
+@pytest.mark.slow
 def test_a_reader_left_in_the_middle_does_not_confuse_the_next(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("lon,lat\n" + "1,2\n" * 400_000)
     (tmp_path / "b.csv").write_text("lon,lat\n" + "3,4\n" * 5)

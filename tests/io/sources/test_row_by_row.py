@@ -63,6 +63,7 @@ def _events(reader: RowReader, rows: Any) -> Events:
         max_size=12,
     )
 )
+@pytest.mark.slow
 def test_alone_and_in_company(
     tmp_path_factory: pytest.TempPathFactory, decimal: str, rows: list[tuple[str, ...]]
 ) -> None:

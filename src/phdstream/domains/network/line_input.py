@@ -27,7 +27,7 @@ _FARTHEST = 1e30
 
 def read_lines(lines: Any, crs: Any) -> tuple[NDArray[Any], str | None]:
     """Return lines of positive length in two dimensions, each once whatever its direction, and their system."""
-    if hasattr(lines, "edges") and hasattr(lines, "nodes") and hasattr(lines, "graph"):
+    if hasattr(lines, "edges") and hasattr(lines, "nodes") and hasattr(lines, "graph"):  # networkx
         lines = graph_lines(lines)
     geometries, own = read_geometries(lines, crs)
     coordinates, line = shapely.get_coordinates(geometry_parts(geometries, "LineString"), return_index=True)

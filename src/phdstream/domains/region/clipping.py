@@ -1,4 +1,4 @@
-"""Cells of a box cut to polygons: computed when first needed, and kept."""
+"""Nodes of a box cut to polygons: computed when first needed, and kept."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains.box import Box
 from phdstream.domains.codes import ROOT, hash_uniform
 
-__all__ = ["ClippedCells"]
+__all__ = ["ClippedNodes"]
 
 _WHOLE = 1 - 1e-9
 """A piece with this share of its rectangle's area is taken as the whole rectangle."""
 
 
-class ClippedCells:
-    """What of each cell lies inside a shape. A cell is *whole* (all inside), cut, or empty; whole cells need
-    no geometry.
+class ClippedNodes:
+    """What of each node's rectangle lies inside a shape. A node is *whole* (all inside), cut, or empty; whole nodes
+    need no geometry.
 
-    Per visited node the cache holds its area and, for a cut cell, its piece: memory grows with the visited part of the
+    Per visited node the cache holds its area and, for a cut node, its piece: memory grows with the visited part of the
     shape's boundary.
     """
 
     def __init__(self, box: Box, shape: Any) -> None:
         self._box = box
-        self._piece: dict[int, Any] = {ROOT: shape}  # None for a whole cell
+        self._piece: dict[int, Any] = {ROOT: shape}  # None for a whole node
         self._area: dict[int, float] = {ROOT: float(shapely.area(shape))}
         self._triangles: dict[int, tuple[Floats, Floats]] = {}
 

@@ -16,7 +16,7 @@ from phdstream.domains.apportion import collected
 from phdstream.domains.box import Box
 from phdstream.domains.codes import ROOT
 from phdstream.domains.domain import Domain
-from phdstream.domains.region.clipping import ClippedCells
+from phdstream.domains.region.clipping import ClippedNodes
 from phdstream.domains.region.sampling import RegionSampler
 from phdstream.domains.shapes.geometries import geometry_parts, project_geometries, read_geometries
 from phdstream.domains.shapes.projection import EQUAL_AREA, Projection, is_geographic
@@ -69,8 +69,8 @@ class Region(Domain):
         names = ("lon", "lat") if names is None and is_geographic(crs) else names
         self._box = Box([(west, east), (south, north)], fanout=fanout, depth=depth, names=names)
         self.fanout, self.level_bits, self.names = self._box.fanout, self._box.level_bits, self._box.names
-        self._cells = ClippedCells(self._box, shape)
-        self._sampler = RegionSampler(self._box, self._cells, self._source, self._projection)
+        self._clipped = ClippedNodes(self._box, shape)
+        self._sampler = RegionSampler(self._box, self._clipped, self._source, self._projection)
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Self:
@@ -92,7 +92,7 @@ class Region(Domain):
         codes, inside = self._box.encode(mapped)
         rows = np.flatnonzero(inside)
         level = int(np.searchsorted(self.bits_through, _GRID_BITS, side="right")) - 1
-        inside[rows], cut = self._cells.kinds(self.nodes_of(codes[rows], level))
+        inside[rows], cut = self._clipped.kinds(self.nodes_of(codes[rows], level))
         edge = rows[cut]
         inside[edge] = shapely.intersects_xy(self._source, points[edge, 0], points[edge, 1])
         return codes, inside
@@ -100,14 +100,14 @@ class Region(Domain):
     def children(self, nodes: Ints) -> tuple[Ints, Ints, Floats]:
         """Return the children that have area inside; shares are by that area. See `Domain.children`."""
         children, parent, _ = self._box.children(nodes)
-        area = self._cells.areas(children, nodes[parent])
+        area = self._clipped.areas(children, nodes[parent])
         there = area > 0
         children, parent, area = children[there], parent[there], area[there]
         return children, parent, area / np.bincount(parent, weights=area, minlength=nodes.size)[parent]
 
     def measure(self, nodes: Ints) -> Floats:
         """Return the area of each node inside the polygons, in the units of the tree's coordinate system."""
-        return self._cells.areas(nodes)
+        return self._clipped.areas(nodes)
 
     def bounds(self, nodes: Ints) -> Floats:
         """Return the corners of the nodes' rectangles in users' coordinates, (n, 4)."""
@@ -118,7 +118,7 @@ class Region(Domain):
 
     def geometry(self, nodes: Ints) -> NDArray[Any]:
         """Return the nodes' rectangles cut to the polygons, in users' coordinates, for drawing."""
-        return np.asarray(shapely.transform(self._cells.pieces(nodes), self._projection.backward))
+        return np.asarray(shapely.transform(self._clipped.pieces(nodes), self._projection.backward))
 
     def outline(self) -> Any:
         """Return the polygons, as they were given."""
@@ -130,7 +130,7 @@ class Region(Domain):
 
     def overlap_shapes(self, nodes: Ints, shapes: NDArray[Any]) -> Floats:
         """Return the share of each node's area inside each polygon of users' coordinates."""
-        return self._cells.overlap(nodes, self._mapped(shapes))
+        return self._clipped.overlap(nodes, self._mapped(shapes))
 
     def covered(self, nodes: Ints, rectangles: Floats, exact: Bools) -> Floats:
         """Return the share of each node's area inside the rectangle at the same position; see `Domain`."""
@@ -138,7 +138,7 @@ class Region(Domain):
 
     def covered_shapes(self, nodes: Ints, shapes: NDArray[Any], exact: Bools) -> Floats:
         """Return the share of each node's area inside the polygon at the same position; see `Domain`."""
-        return self._cells.covered(nodes, self._mapped(shapes), exact)
+        return self._clipped.covered(nodes, self._mapped(shapes), exact)
 
     def _shapes(self, rectangles: Floats) -> NDArray[Any]:
         low, high = self.bounds(np.array([ROOT]))[0].reshape(2, 2)

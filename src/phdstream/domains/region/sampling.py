@@ -11,7 +11,7 @@ import shapely
 from phdstream.arrays import Floats, Ints
 from phdstream.domains.apportion import divide_among_children, repeated
 from phdstream.domains.box import Box
-from phdstream.domains.region.clipping import ClippedCells
+from phdstream.domains.region.clipping import ClippedNodes
 from phdstream.domains.shapes.projection import Projection
 
 __all__ = ["RegionSampler"]
@@ -31,8 +31,8 @@ class _Tree(Protocol):
 class RegionSampler:
     """Places points in nodes of a box cut to polygons (``source``, in users' coordinates), never outside them."""
 
-    def __init__(self, box: Box, cells: ClippedCells, source: Any, projection: Projection) -> None:
-        self._box, self._cells, self._source, self._projection = box, cells, source, projection
+    def __init__(self, box: Box, clipped: ClippedNodes, source: Any, projection: Projection) -> None:
+        self._box, self._clipped, self._source, self._projection = box, clipped, source, projection
 
     def apportion_to_anchors(self, tree: _Tree, nodes: Ints, counts: Ints, key: int) -> tuple[Ints, Ints]:
         """Apportion the points of cut nodes down to every fourth level, where they are placed.
@@ -45,7 +45,7 @@ class RegionSampler:
         for level in range(tree.depth + 1):
             here = np.concatenate([here, nodes[levels == level]])
             number = np.concatenate([number, counts[levels == level]])
-            stays = self._cells.whole(here) | (level % _ANCHOR_LEVELS == 0) | (level == tree.depth)
+            stays = self._clipped.whole(here) | (level % _ANCHOR_LEVELS == 0) | (level == tree.depth)
             done.append((here[stays], number[stays]))
             here, number = here[~stays], number[~stays]
             if level < tree.depth:
@@ -56,7 +56,7 @@ class RegionSampler:
 
     def placed(self, nodes: Ints, counts: Ints, key: int) -> Iterator[Floats]:
         """Yield the points of whole nodes, then those of cut ones, piece by piece."""
-        whole = self._cells.whole(nodes)
+        whole = self._clipped.whole(nodes)
         for even in self._box.sampled(nodes[whole], counts[whole], key):
             yield self._projection.backward(even)
         for cut, index in repeated(nodes[~whole], counts[~whole]):
@@ -64,7 +64,7 @@ class RegionSampler:
 
     def place(self, codes: Ints, finest: Ints, index: Ints, key: int) -> Floats:
         """Return one point in the finest node of each code."""
-        whole = self._cells.whole(finest)
+        whole = self._clipped.whole(finest)
         points = self._projection.backward(self._box.place(codes, index, key))
         points[~whole] = self._place_in_cut(finest[~whole], index[~whole], key)
         return points
@@ -77,11 +77,11 @@ class RegionSampler:
         wrong = np.arange(nodes.size)
         for attempt in range(_ATTEMPTS):
             draw = index[wrong] + attempt * (1 << 40)
-            points[wrong] = self._projection.backward(self._cells.place(nodes[wrong], draw, key))
+            points[wrong] = self._projection.backward(self._clipped.place(nodes[wrong], draw, key))
             wrong = wrong[~shapely.intersects_xy(self._source, points[wrong, 0], points[wrong, 1])]
             if not wrong.size:
                 return points
-        pieces = shapely.transform(self._cells.pieces(nodes[wrong]), self._projection.backward)
+        pieces = shapely.transform(self._clipped.pieces(nodes[wrong]), self._projection.backward)
         inner = shapely.intersection(pieces, self._source)
         points[wrong] = shapely.get_coordinates(shapely.point_on_surface(inner))
         return points

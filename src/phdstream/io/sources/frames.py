@@ -1,4 +1,7 @@
-"""Tables in memory (pandas, GeoPandas, Polars, Arrow), read in the same way as files. Private."""
+"""Tables in memory (pandas, GeoPandas, Polars, Arrow), read in the same way as files. Private.
+
+They are recognised by what they offer, with `hasattr`, so that their libraries need not be installed.
+"""
 
 from __future__ import annotations
 

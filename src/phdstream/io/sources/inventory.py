@@ -21,7 +21,7 @@ _BESIDE = (".dbf", ".shx")
 
 @dataclass(frozen=True)
 class Print:
-    """A file as it was when it was looked at; its path is the real one, wherever it was looked at from."""
+    """A file as it was found; its path is the real one, by whatever path it was found."""
 
     path: Path
     size: int

@@ -1,6 +1,6 @@
 """What one row says: a place, a time, a sign, a user; or why it says nothing. Private.
 
-Every row is judged for itself: nothing here looks at one row to decide about another.
+Every row is judged for itself: nothing here uses one row to decide about another.
 """
 
 from __future__ import annotations
