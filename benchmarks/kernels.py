@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 import phdstream as phd
 from benchmarks.measure import Figure, best
+from phdstream.arrays import Ints
 from phdstream.privacy.laplace import discrete_laplace
 from phdstream.streams.code_counts import CodeCounts
 
@@ -23,15 +26,19 @@ def encode_and_count(sizes: list[int], box: phd.Box = SQUARE, group: str = "even
         codes = box.encode(points)[0]
         repeats = 3 if size >= 10**8 else 5
         copying = best(points.copy, repeats)
-        sorting = best(lambda codes=codes: np.sort(codes), repeats)
-        encoding = best(lambda points=points: box.encode(points), repeats)
-        counting = best(lambda codes=codes: CodeCounts(box, codes).within(nodes), repeats)
+        sorting = best(partial(np.sort, codes), repeats)
+        encoding = best(partial(box.encode, points), repeats)
+        counting = best(partial(_count, box, codes, nodes), repeats)
         figures += [
             Figure(group, "encode", size, encoding, "copy of the points", copying),
             Figure(group, "count", size, counting, "np.sort of the codes", sorting),
             Figure(group, "encode + count", size, encoding + counting, "np.sort of the codes", sorting),
         ]
     return figures
+
+
+def _count(box: phd.Box, codes: Ints, nodes: Ints) -> Ints:
+    return CodeCounts(box, codes).within(nodes)
 
 
 def encode_in_dimensions(size: int, dimensions: list[int]) -> list[Figure]:
@@ -50,13 +57,13 @@ def noise(size: int, scales: list[float]) -> list[Figure]:
     for scale in scales:
         theirs = _opendp(scale)
         zeros = [0] * min(size, 10_000)
-        reference = best(lambda theirs=theirs, zeros=zeros: theirs(zeros), 3) * size / len(zeros)
-        seconds = best(lambda scale=scale: discrete_laplace(scale, size))
+        reference = best(partial(theirs, zeros), 3) * size / len(zeros)
+        seconds = best(partial(discrete_laplace, scale, size))
         figures.append(Figure("noise", f"scale {scale:g}", size, seconds, "OpenDP's vector call", reference))
     return figures
 
 
-def _opendp(scale: float):
+def _opendp(scale: float) -> Any:
     import opendp.prelude as dp
 
     dp.enable_features("contrib")

@@ -6,9 +6,8 @@ import copy
 import os
 import resource
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,7 +15,17 @@ import phdstream as phd
 from benchmarks.kernels import SQUARE
 from benchmarks.measure import Figure, best, stopwatch
 
-Method = Callable[..., Any]
+
+class Method(Protocol):
+    """A class of streams."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Return a new stream."""
+
+    def load(self, path: Path) -> Any:
+        """Return a saved one."""
+
+
 _UNIT = "np.sort of 1e6 codes"
 
 
@@ -46,7 +55,8 @@ def one_tick(method: Method, leaves: int = 2500, points: int = 5000, repeats: in
     unit, figures = unit_of_time(), []
     for name, noise in (("simulated noise", phd.Simulation(seed=1)), ("production noise", None)):
         stream, rng = grown(method, noise, leaves, points)
-        events, times = circle(rng, points), []
+        events = circle(rng, points)
+        times: list[float] = []
         for _ in range(repeats):
             again = copy.deepcopy(stream)
             with stopwatch(times):
@@ -95,7 +105,8 @@ def by_nodes(method: Method, sizes: list[int]) -> list[Figure]:
     for size in sizes:
         points = np.random.default_rng(1).random((4 * size, 2))
         box = phd.Box([(0, 1), (0, 1)], depth=26)
-        times, nodes = [], 0
+        times: list[float] = []
+        nodes = 0
         for _ in range(3):
             stream = method(box, 40.0, phd.Event(), insert_only=True, noise=phd.Simulation(seed=1), max_nodes=10**7)
             with stopwatch(times):
@@ -106,14 +117,15 @@ def by_nodes(method: Method, sizes: list[int]) -> list[Figure]:
 
 def by_depth(method: Method, depths: list[int], points: int = 5000) -> list[Figure]:
     """Take a tick whose tree reaches a given depth: all points in one place."""
-    figures = []
+    unit, figures = unit_of_time(), []
     for depth in depths:
-        box, times = phd.Box([(0, 1), (0, 1)], depth=depth), []
+        box = phd.Box([(0, 1), (0, 1)], depth=depth)
+        times: list[float] = []
         for _ in range(5):
             stream = method(box, 1.0, phd.Event(), insert_only=True, noise=phd.Simulation(seed=1))
             with stopwatch(times):
                 stream.update(np.full((points, 2), 0.3))
-        figures.append(Figure("depth", "tick", depth, min(times), _UNIT, unit_of_time()))
+        figures.append(Figure("depth", "tick", depth, min(times), _UNIT, unit))
     return figures
 
 
@@ -132,7 +144,9 @@ def memory_in_use() -> float:
 
 def steady(method: Method, ticks: int = 10_000, points: int = 200) -> list[Figure]:
     """Run a steady stream, every point deleted ten ticks later: the last tenth of ticks against the second tenth."""
-    rng, alive, times = np.random.default_rng(1), [], []
+    rng = np.random.default_rng(1)
+    alive: list[np.ndarray] = []
+    times: list[float] = []
     stream = method(SQUARE, 1.0, phd.Event(), noise=phd.Simulation(seed=1), max_nodes=50_000)
     memory, tenth = {}, max(1, ticks // 10)
     for tick in range(ticks):

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from benchmarks.measure import Figure, best
@@ -80,7 +81,7 @@ def start_up(repeats: int = 7) -> list[Figure]:
     reference = best(lambda: _python("-c", "import numpy"), repeats)
     each = {"import phdstream": ("-c", "import phdstream"), "phdstream --help": ("-m", "phdstream", "--help")}
     return [
-        Figure("start-up", what, 1, best(lambda args=args: _python(*args), repeats), "import numpy", reference)
+        Figure("start-up", what, 1, best(partial(_python, *args), repeats), "import numpy", reference)
         for what, args in each.items()
     ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -88,7 +89,9 @@ def save(name: str, rows: list[Row]) -> None:
         writer.writerows(rows)
 
 
+@cache
 def load(name: str) -> list[Row]:
+    """Return the rows of a table of docs/results."""
     with (DOCS / "results" / f"{name}.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 

@@ -15,6 +15,7 @@ import phdstream as phd
 from benchmarks import kernels, ticks
 
 
+@pytest.mark.slow
 def test_all_of_it_runs_and_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "results.json"
     small = ["--events", "10000", "--nodes", "100", "--ticks", "20"]
@@ -38,6 +39,7 @@ def test_all_of_it_runs_and_is_written(tmp_path: Path, capsys: pytest.CaptureFix
     assert "| times the reference |" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_run_is_measured_against_polars() -> None:
     seconds, memory = whole_run(rows=20_000, repeats=1)
     assert seconds.amount > 0

@@ -16,6 +16,7 @@ def test_the_page_is_the_template_with_the_numbers() -> None:
     assert (ROOT / "docs" / "utility.md").read_text(encoding="utf-8") == utility.page()
 
 
+@pytest.mark.slow
 def test_it_runs_and_resumes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

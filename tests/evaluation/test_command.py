@@ -57,6 +57,7 @@ def write(folder: Path, text: str) -> Path:
     return folder / "own.toml"
 
 
+@pytest.mark.slow
 def test_on_ones_own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     asked = write(tmp_path, OWN + BOX)
     assert evaluate(monkeypatch, asked, "--out", tmp_path / "out", "--workers", "1") == 0
@@ -144,6 +145,7 @@ def test_bad_commands(
     assert ("--example prints one to start from" in error) == (status == 1)
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_finished_trials(tmp_path: Path) -> None:
     (tmp_path / "circles.toml").write_text('[data]\ncircles = "moving"\n')
     command = [sys.executable, "-m", "phdstream", "evaluate", str(tmp_path / "circles.toml"), "--workers", "1"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import phdstream as phd
@@ -51,7 +51,6 @@ def test_unknown_size() -> None:
         random_rectangles(BOUNDS, 1, "tiny", seed=1)
 
 
-@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10_000), n=st.integers(0, 200), rounded=st.booleans())
 def test_the_fast_counter_is_exact(seed: int, n: int, rounded: bool) -> None:
     """Also with points on the bounds of rectangles, points on one another, and rectangles without area."""

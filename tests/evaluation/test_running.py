@@ -29,6 +29,7 @@ def times(out: Path) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in (out / "trials").iterdir()}
 
 
+@pytest.mark.slow
 def test_resume_computes_only_what_is_missing_and_workers_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -49,6 +50,7 @@ def test_resume_computes_only_what_is_missing_and_workers_change_nothing(
     assert numbers(tmp_path / "two").equals(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("work", "trial", "reason"),
     [
@@ -114,6 +116,7 @@ def test_the_summary() -> None:
     assert recommend(table, {"a", "b"})[1.0][0] == "b"
 
 
+@pytest.mark.slow
 def test_real_files_are_labelled_private(tmp_path: Path) -> None:
     write_events(tmp_path / "events.parquet")
     outcome = run_experiment(read_experiment(OWN, tmp_path), tmp_path / "out", 1)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import phdstream as phd
@@ -30,7 +30,6 @@ def rows(points: np.ndarray) -> Counter[tuple[float, ...]]:
 events = st.lists(st.tuples(st.integers(1, 6), st.integers(0, 3), st.sampled_from([1, -1])), max_size=40)
 
 
-@settings(max_examples=60, deadline=None)
 @given(events, st.integers(1, 6), st.integers(1, 4), st.booleans())
 def test_moments_agree_with_a_plain_multiset(
     given_events: list[tuple[int, int, int]], start: int, every: int, merge: bool

@@ -74,6 +74,7 @@ def begun(spec: dict[str, Any]) -> dict[str, Any]:
     return spec | {"data": data | {"points": POINTS, "end": data["start"] + ticks * parse_duration(data["every"])}}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the real files are not at hand")
 @pytest.mark.parametrize("name", REAL)
 def test_real_files(name: str) -> None:
@@ -118,6 +119,7 @@ def test_check_ins_in_the_form_snap_publishes_them(tmp_path: Path) -> None:
     assert first.stat().st_mtime_ns > changed
 
 
+@pytest.mark.slow
 def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Methods that only the benchmarks know are found by worker processes."""
     asked = ["circles-b-sensitivity", "--reduced", "--out", str(tmp_path)]
