@@ -16,9 +16,9 @@ import pyarrow.parquet
 import pytest
 import shapely
 
-from phdstream.app.cli import main
 from phdstream.evaluation import DO_NOT_PUBLISH, Outcome, Trial, example, load_experiment
 from phdstream.evaluation.setting import load_setting
+from tests.app.commands import phdstream
 from tests.evaluation.experiments import write_events
 
 OWN = """
@@ -43,14 +43,6 @@ bounds = [[-1, 1], [0, 1]]
 """
 
 
-def evaluate(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
-    """Run the command here, and return its exit status."""
-    monkeypatch.setattr(sys, "argv", ["phdstream", "evaluate", *map(str, arguments)])
-    with pytest.raises(SystemExit) as end:
-        main()
-    return int(end.value.code or 0)
-
-
 def write(folder: Path, text: str) -> Path:
     write_events(folder / "events.parquet", days=4, per_day=10)
     (folder / "own.toml").write_text(text)
@@ -58,12 +50,12 @@ def write(folder: Path, text: str) -> Path:
 
 
 @pytest.mark.slow
-def test_on_ones_own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_on_ones_own_data(tmp_path: Path) -> None:
     asked = write(tmp_path, OWN + BOX)
-    assert evaluate(monkeypatch, asked, "--out", tmp_path / "out", "--workers", "1") == 0
-    said = capsys.readouterr().out
-    assert "7 trials done now, 0 were done before" in said
-    assert DO_NOT_PUBLISH in said
+    done = phdstream("evaluate", asked, "--out", tmp_path / "out", "--workers", "1")
+    assert done.returncode == 0, done.stderr
+    assert "7 trials done now, 0 were done before" in done.stdout
+    assert DO_NOT_PUBLISH in done.stdout
     page = (tmp_path / "out" / "report.html").read_text()
     assert "Settings to take" in page
     assert "Best at ε = 1:" in page
@@ -91,9 +83,8 @@ def test_on_ones_own_regions_and_networks_with_deletes(tmp_path: Path) -> None:
     np.testing.assert_allclose(truth.places[:, 1], 0.5)
 
 
-def test_an_example_to_start_from(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert evaluate(monkeypatch, "--example") == 0
-    assert capsys.readouterr().out == example()
+def test_an_example_to_start_from() -> None:
+    assert phdstream("evaluate", "--example").stdout == example()
 
 
 def test_the_page_shows_the_example() -> None:
@@ -101,15 +92,13 @@ def test_the_page_shows_the_example() -> None:
     assert f"```toml\n{example()}```" in page
 
 
-def test_failed_trials_make_the_command_fail(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_failed_trials_make_the_command_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failed = Outcome(None, 3, 0, {Trial("phdstream", 1.0, 0.2, 2): "its process died"})
     monkeypatch.setattr("phdstream.evaluation.run_experiment", lambda *_: failed)
-    assert evaluate(monkeypatch, write(tmp_path, OWN + BOX)) == 1
-    error = capsys.readouterr().err
-    assert "phdstream, ε = 1, t0 = 0.2, seed 2 failed: its process died" in error
-    assert "1 trial failed" in error
+    done = phdstream("evaluate", write(tmp_path, OWN + BOX))
+    assert done.returncode == 1
+    assert "phdstream, ε = 1, t0 = 0.2, seed 2 failed: its process died" in done.stderr
+    assert "1 trial failed" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -128,26 +117,23 @@ def test_failed_trials_make_the_command_fail(
         ),
     ],
 )
-def test_what_is_wrong_with_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str, complaint: str
-) -> None:
-    assert evaluate(monkeypatch, write(tmp_path, text), "--out", tmp_path / "out") == 1
-    assert complaint in capsys.readouterr().err
+def test_what_is_wrong_with_the_file(tmp_path: Path, text: str, complaint: str) -> None:
+    done = phdstream("evaluate", write(tmp_path, text), "--out", tmp_path / "out")
+    assert done.returncode == 1
+    assert complaint in done.stderr
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(("arguments", "status"), [([], 1), (["none.toml"], 1), (["a.toml", "--preset", "b"], 2)])
-def test_bad_commands(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], status: int
-) -> None:
-    assert evaluate(monkeypatch, *arguments) == status
-    error = capsys.readouterr().err
-    assert ("--example prints one to start from" in error) == (status == 1)
+def test_bad_commands(arguments: list[str], status: int) -> None:
+    done = phdstream("evaluate", *arguments)
+    assert done.returncode == status
+    assert ("--example prints one to start from" in done.stderr) == (status == 1)
 
 
 @pytest.mark.slow
 def test_ctrl_c_leaves_finished_trials(tmp_path: Path) -> None:
-    (tmp_path / "circles.toml").write_text('[data]\ncircles = "moving"\n')
+    (tmp_path / "circles.toml").write_text('[data]\ncircles = "moving"\npoints = 5_000\n')
     command = [sys.executable, "-m", "phdstream", "evaluate", str(tmp_path / "circles.toml"), "--workers", "1"]
     process = subprocess.Popen([*command, "--out", str(tmp_path)], stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 120  # a loaded machine is slow
