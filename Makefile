@@ -13,10 +13,10 @@ demo: setup
 	$(BIN)/phdstream demo
 
 test: setup lint types layers
-	$(BIN)/python -m pytest -n auto -rs
+	$(BIN)/python -m pytest -n auto --dist worksteal -rs
 
 quick: setup lint types layers
-	$(BIN)/python -m pytest -n auto -m "not slow and not statistical"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not statistical" --ignore=tests/benchmarks
 
 METHOD ?= PHDStream
 
