@@ -38,7 +38,7 @@ def encode_and_count(sizes: list[int], box: phd.Box = SQUARE, group: str = "even
 
 
 def _count(box: phd.Box, codes: Ints, nodes: Ints) -> Ints:
-    return CodeCounts(box, codes).within(nodes)
+    return CodeCounts(codes, box.total_bits).within(nodes)
 
 
 def encode_in_dimensions(size: int, dimensions: list[int]) -> list[Figure]:

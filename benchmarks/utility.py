@@ -3,10 +3,12 @@
     python benchmarks/utility.py run DATA RESULTS [--seeds 5] [--workers 2]   # DATA: the folder of the data files
     python benchmarks/utility.py collect RESULTS      # docs/results/utility.csv and docs/figures/utility.png
     python benchmarks/utility.py write                # docs/utility.md anew, from its template and the CSV
+    python benchmarks/utility.py quick [--save FILE] [--against FILE]    # what a change does: a few minutes
+    python benchmarks/utility.py ablate [--save FILE]                    # what each heuristic is worth
 
 `run` takes 70 minutes on two cores, and goes on where it was stopped; it finishes one seed on all
 streams before the next. Errors are the paper's, on synthetic points. Seeds 11 and up took no part in choosing the
-method's constants.
+method's constants. `quick` and `ablate` use invented streams: see `benchmarks/ablation.py`.
 """
 
 from __future__ import annotations
@@ -89,13 +91,15 @@ def methods(stream: str) -> list[str]:
     return ours + as_window + (["phdstream", PAPER] if stream in ASIDE else PEERS)
 
 
-def run(data: Path, results: Path, seeds: int, workers: int) -> None:
+def run(data: Path, results: Path, seeds: int, workers: int, only: list[str] | None = None) -> None:
+    """Run all methods on all streams, or some methods only; what was run before is kept."""
     from benchmarks.reproduction.methods import paper_methods
 
     for last in range(11, 11 + seeds):
         for name, stream in STREAMS.items():
             queries = {"small": 3000, "medium": 1500, "large": 500}
-            fixed = {"name": name, "methods": methods(name), "epsilons": EPSILONS, "queries": queries}
+            chosen_methods = [method for method in methods(name) if only is None or method in only]
+            fixed = {"name": name, "methods": chosen_methods, "epsilons": EPSILONS, "queries": queries}
             experiment = read_experiment(stream | fixed | {"seeds": list(range(11, last + 1))}, data, paper_methods)
             outcome = run_experiment(experiment, results / name, workers, lambda *_: None)
             print(f"seed {last}, {name}: {outcome.done} trials", flush=True)
@@ -236,14 +240,24 @@ def draw(rows: list[dict[str, Any]]) -> Any:
 if __name__ == "__main__":
     sys.path.insert(0, str(DOCS.parent))  # run by its path, Python looks beside it only
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["run", "collect", "write"])
+    parser.add_argument("what", choices=["run", "collect", "write", "quick", "ablate"])
     parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--only", nargs="*", help="methods to run, or heuristics to ablate")
+    parser.add_argument("--save", type=Path)
+    parser.add_argument("--against", type=Path)
     asked = parser.parse_args()
     if asked.what == "run":
-        run(*asked.folders, asked.seeds, asked.workers)
+        run(*asked.folders, asked.seeds, asked.workers, asked.only)
     elif asked.what == "collect":
         collect(*asked.folders)
+    elif asked.what in ("quick", "ablate"):
+        from benchmarks import ablation
+
+        if asked.what == "quick":
+            ablation.quick(asked.save, asked.against, asked.workers)
+        else:
+            ablation.ablate(asked.save, asked.only or (), asked.workers)
     else:
         (DOCS / "utility.md").write_text(page(), encoding="utf-8")

@@ -32,7 +32,7 @@ def activations(experiment: Experiment, epsilon: float, seed: int) -> Ints:
     stream = PHDStream(setting.domain, epsilon, Event(), noise=Simulation(seed))
     for moment in setting.truth.moments(start, experiment.measure_every):
         stream.update(moment.inserts, moment.deletes)
-    return stream.counter.steps(unnest("nodes", stream.to_state()[1])["counters"])
+    return unnest("nodes", stream.to_state()[1])["steps"]
 
 
 def write_activations(experiment: Experiment, out: Path) -> Picture:

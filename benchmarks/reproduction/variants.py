@@ -15,9 +15,10 @@ from phdstream.release import Release
 from phdstream.streams.code_counts import CodeCounts
 from phdstream.streams.guarantee import metadata
 from phdstream.streams.intake import Intake
-from phdstream.streams.paper.estimation import estimate
-from phdstream.streams.paper.nodes import NodeStore
-from phdstream.streams.paper.selection import Level
+from phdstream.streams.paper.counters import CounterBank
+from phdstream.streams.paper.model.estimation import estimate
+from phdstream.streams.paper.model.nodes import NodeStore
+from phdstream.streams.paper.model.selection import Level
 from phdstream.streams.paper.stream import PHDStream
 
 __all__ = ["PointsAsInPaper", "PublishedScoreNotPrivate", "WithoutDeletes"]
@@ -27,8 +28,8 @@ class PublishedScoreNotPrivate:
     """PHDStream with the paper's score ``G(v, t-1) + ∇F(v, t)`` for choosing the tree. **Not private.**
 
     G can be negative and ∇F too, so a child's score can exceed its parent's, which PrivTree's proof forbids
-    (`phdstream.streams.paper.selection` says what the repair is). Budget, noise, counters and publication are those of
-    `PHDStream`, so that the two differ in the score alone.
+    (`phdstream.streams.paper.model.selection` says what the repair is). Budget, noise, counters and estimates are those
+    of `PHDStream`, so that the two differ in the score alone.
 
     >>> import phdstream as phd
     >>> published = PublishedScoreNotPrivate(phd.Box([(0, 1), (0, 1)]), epsilon=1.0, noise=phd.Simulation(seed=1))
@@ -39,20 +40,23 @@ class PublishedScoreNotPrivate:
     def __init__(self, domain: Domain, epsilon: float, *, noise: Noise) -> None:
         repaired = PHDStream(domain, epsilon, Event(), noise=noise)
         claim = {"privacy": "not private: the score as published, for comparison only", "method": "published"}
-        self._domain, self._noise, self._metadata = domain, noise, metadata(repaired) | claim
+        self._domain, self._noise, self._metadata = domain, noise, metadata(repaired.setting, repaired._method) | claim
         self._rule, self._key = repaired.rule, noise.key()
-        self._intake = Intake(domain, Event(), deletes=True)
-        self._store = NodeStore(domain, repaired.counter)
+        self._intake = Intake(domain, Event(), True, repaired.budget)
+        self._store, self._bank = NodeStore(domain, repaired.counter), CounterBank(repaired.counter)
         self._tick, self._before = 0, (np.zeros(0, np.int64), np.zeros(0, np.int64))
 
     def update(self, inserts: Any = None, deletes: Any = None) -> Release:
         """Take one tick's events and return its release."""
-        come, gone = (CodeCounts(self._domain, codes) for codes in self._intake.admit(inserts, deletes, None, None))
+        bits = self._domain.total_bits
+        come, gone = (CodeCounts(codes, bits) for codes in self._intake.codes(inserts, deletes))
         self._tick += 1
         tree = self._select(come, gone)
         leaves = np.concatenate([level.rows[level.leaf] for level in tree])
         nodes = self._store["node"][leaves]
-        self._store.count(leaves, come.within(nodes) - gone.within(nodes), self._noise)
+        self._bank.extend(self._store.size - self._bank.state.shape[0])
+        totals = self._bank.step(leaves, come.within(nodes) - gone.within(nodes), self._noise, at=nodes)
+        self._store.record(leaves, totals, self._bank.counter.steps(self._bank.state[leaves]))
         published = estimate(self._store, tree, self._key)
         release = Release(self._domain, self._tick, published, self._key, self._metadata, *self._before)
         self._before = release.leaves, release.points

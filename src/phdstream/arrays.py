@@ -1,4 +1,4 @@
-"""Names for the array types that pass between rooms, and ranges of different lengths in one array."""
+"""Names for the array types that pass between rooms, and two things often done with them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Bools", "Floats", "Ints", "ragged"]
+__all__ = ["Bools", "Floats", "Ints", "distinct", "ragged"]
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
@@ -22,3 +22,20 @@ def ragged(counts: Ints) -> tuple[Ints, Ints]:
     """
     owner = np.repeat(np.arange(counts.size), counts)
     return owner, np.arange(owner.size) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+def distinct(nodes: Ints) -> tuple[Ints, Ints]:
+    """Return the different nodes in order, and where each of the given ones stands among them.
+
+    As `numpy.unique`, but quick for what comes here: a few runs of nodes, each in order already.
+
+    >>> [found.tolist() for found in distinct(np.array([4, 6, 4, 5]))]
+    [[4, 5, 6], [0, 2, 0, 1]]
+    """
+    order = np.argsort(nodes, kind="stable")
+    ordered = nodes[order]
+    new = np.ones(nodes.size, dtype=bool)
+    new[1:] = ordered[1:] != ordered[:-1]
+    which = np.empty(nodes.size, dtype=np.int64)
+    which[order] = np.cumsum(new) - 1
+    return ordered[new], which

@@ -9,7 +9,7 @@ import numpy as np
 
 from phdstream.arrays import Floats, Ints
 from phdstream.domains import Domain, hash_uniform
-from phdstream.privacy import Event, Noise
+from phdstream.privacy import Budget, Event, Noise
 from phdstream.release import Release
 from phdstream.release.estimate import Estimate
 from phdstream.streams.code_counts import CodeCounts
@@ -45,7 +45,7 @@ class _Baseline:
     def __init__(self, domain: Domain, epsilon: float, *, noise: Noise | None = None) -> None:
         self.domain, self.epsilon, self.noise = domain, epsilon, noise
         self.tick, self._size = 0, 0
-        self._intake = Intake(domain, Event(), deletes=True)
+        self._intake = Intake(domain, Event(), True, Budget.per_event(epsilon, Event()))
 
     def _offline(self, inserts: Any, deletes: Any = None) -> Release:
         """Run offline PrivTree + Counting once, with the whole ε."""
@@ -71,7 +71,7 @@ class OfflineEachTickNotPrivate(_Baseline):
 
     def update(self, inserts: Any = None, deletes: Any = None) -> Release:
         """Take one tick's events and release all data anew."""
-        come, gone = self._intake.admit(inserts, deletes, None, None)
+        come, gone = self._intake.codes(inserts, deletes)
         self.tick += 1
         self._codes = _without(np.concatenate([self._codes, come]), gone)
         return self._offline(self.domain.place(self._codes, np.zeros_like(self._codes), key=0))
@@ -102,7 +102,7 @@ class OfflineOnChangesNotPrivate(_Baseline):
 
     def update(self, inserts: Any = None, deletes: Any = None) -> Release:
         """Take one tick's events and release them, scaled."""
-        come, gone = self._intake.admit(inserts, deletes, None, None)
+        come, gone = self._intake.codes(inserts, deletes)
         self.tick += 1
         self._size += come.size - gone.size
         return _scaled(self._offline(inserts, deletes), self._size / max(1, come.size + gone.size))
@@ -132,7 +132,7 @@ class FixedPartition:
     ) -> None:
         self._start = PHDStream(domain, epsilon, Event(), start_after=start_after, noise=noise)
         self._bank = CounterBank(make_counter(counter, epsilon))
-        self._intake = Intake(domain, Event(), deletes=True)
+        self._intake = Intake(domain, Event(), True, Budget.per_event(epsilon, Event()))
         self._first: Release | None = None
         self._last: Release | None = None
 
@@ -143,7 +143,7 @@ class FixedPartition:
             self._first = None if release.held else release
             self._bank.extend(release.leaves.size)
         else:
-            release = self._count(*self._intake.admit(inserts, deletes, None, None))
+            release = self._count(*self._intake.codes(inserts, deletes))
         self._last = replace(release, metadata=release.metadata | {"method": "baseline 3"})
         return self._last
 
@@ -151,8 +151,8 @@ class FixedPartition:
         assert self._first is not None
         assert self._last is not None
         domain, nodes = self._first.domain, self._first.leaves
-        change = CodeCounts(domain, come).within(nodes) - CodeCounts(domain, gone).within(nodes)
-        totals = self._bank.step(np.arange(nodes.size), change, self._start.noise, at=nodes)
+        come, gone = (CodeCounts(codes, domain.total_bits).within(nodes) for codes in (come, gone))
+        totals = self._bank.step(np.arange(nodes.size), come - gone, self._start.noise, at=nodes)
         steps = self._bank.counter.steps(self._bank.state)
         variance = self._first.leaf_variance + self._bank.counter.variance(np.zeros_like(steps), steps)
         estimate = _on_tree(self._first, self._first.leaf_unbiased + totals, variance)

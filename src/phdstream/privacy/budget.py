@@ -75,9 +75,19 @@ class Budget:
         total = sum(map(Fraction, parts))
         return tuple(check_enough(_down(Fraction(self.count) * Fraction(part) / total)) for part in parts)
 
+    @property
+    def of_insert(self) -> Fraction:
+        """What one insert may spend, over the whole stream."""
+        return Fraction(self.tree) + Fraction(self.count)
+
+    @property
+    def of_delete(self) -> Fraction:
+        """What one delete may spend, over the whole stream."""
+        return Fraction(self.count)
+
     def spent_by(self, inserts: int, deletes: int) -> Fraction:
         """Return the exact loss of a unit with that many inserts and deletes."""
-        return inserts * (Fraction(self.tree) + Fraction(self.count)) + deletes * Fraction(self.count)
+        return inserts * self.of_insert + deletes * self.of_delete
 
     def to_dict(self) -> dict[str, Any]:
         """The budget as plain data."""

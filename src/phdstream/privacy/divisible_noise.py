@@ -1,16 +1,16 @@
-"""Noise in equal parts: count coarsely, look, divide where it is worth it, and pay once.
+"""Divisible noise: count coarsely, refine the count where it is worth it, and pay once.
 
-Whoever wants fine counts only where there is something must first look where that is, and a look usually costs. Not if
-its noise is *the sum of the noise of the counts to come*. A node that may later be divided into up to m pieces is
-given m **parts** of noise, each independent discrete Laplace of scale 1/ε. Its count is released with the sum of
-its parts. If it is then divided, its pieces share its parts out among them; a piece that holds more parts
-than it needs drops some. In the end every piece holds one part: its count has noise of scale 1/ε and no more, however
-often it, or what it was a piece of, was looked at before. (Akin to the gradual release of one count of Koufogiannis,
-Han and Pappas, 2015; here what is refined is also divided.)
+Whoever wants fine counts only where there is something must first ask where that is, and a noisy query usually costs.
+Not if its noise is *the sum of the noise of the counts to come*. A node that may later be divided into up to m pieces
+is given m **parts** of noise, each independent discrete Laplace of scale 1/ε. Its count is released with the sum of
+its parts. If it is then divided, its pieces share its parts out among them; a piece that has more parts than it needs
+drops some. In the end every piece has one part: its count has noise of scale 1/ε and no more, however often it, or
+what it was a piece of, was counted before. (Akin to the gradual release of one count of Koufogiannis, Han and Pappas,
+2015; here what is refined is also divided.)
 
 **Why it costs ε.** Fix everything that is released. That fixes how nodes were divided and which parts went where, for
 both are functions of what was released before. Let o(v) be the value released of a final piece v, and x(v) the true
-one: its part is ``o(v) - x(v)``. A node that was looked at earlier is a union of final pieces, and its parts are
+one: its part is ``o(v) - x(v)``. A node that was counted earlier is a union of final pieces, and its parts are
 theirs and those dropped below it, so its released value is ``Σ o(v) + (dropped parts)``: **given the final values it
 does not depend on the data**. So the probability of the whole output is
 
@@ -26,30 +26,26 @@ from __future__ import annotations
 import numpy as np
 
 from phdstream.arrays import Ints
-from phdstream.privacy.noise import Noise
 
-__all__ = ["SharedNoise"]
+__all__ = ["DivisibleNoise"]
 
 
-class SharedNoise:
-    """The parts of noise of some disjoint nodes, in one row; a node holds a run of them.
+class DivisibleNoise:
+    """Independent parts of noise, in one row; a node has a run of them. Made by `Noise.divisible`.
 
-    ``held`` says how many parts each of the nodes ``at`` is given to begin with: the first ones to the first node.
     **Private**: never saved, and forgotten when the final counts are made.
 
-    >>> from phdstream.privacy import Simulation
-    >>> shared = SharedNoise(Simulation(seed=1), scale=1.0, held=np.array([2]), at=np.array([1]))
-    >>> whole = shared.add(np.array([10]), first=np.array([0]), held=np.array([2]), at=np.array([1]))
-    >>> halves = shared.add(np.array([6, 4]), first=np.array([0, 1]), held=np.array([1, 1]), at=np.array([2, 3]))
-    >>> bool(whole[0] == halves.sum())
-    True
+    >>> noise = DivisibleNoise(np.array([2, -1]))
+    >>> whole = noise.add(np.array([10]), first=np.array([0]), parts=np.array([2]), at=np.array([1]))
+    >>> halves = noise.add(np.array([6, 4]), first=np.array([0, 1]), parts=np.array([1, 1]), at=np.array([2, 3]))
+    >>> whole.tolist(), halves.tolist()
+    ([11], [8, 3])
     """
 
-    def __init__(self, noise: Noise, scale: float, held: Ints, at: Ints) -> None:
-        parts = noise.add(np.zeros(int(held.sum()), dtype=np.int64), scale, at=np.repeat(at, held))
+    def __init__(self, parts: Ints) -> None:
         self._upto = np.concatenate([np.zeros(1, np.int64), np.cumsum(parts)])
 
-    def add(self, values: Ints, first: Ints, held: Ints, at: Ints) -> Ints:
-        """Return the true counts of the nodes ``at`` plus the parts each holds: ``held`` of them, from ``first`` on."""
-        noisy: Ints = values + self._upto[first + held] - self._upto[first]
+    def add(self, values: Ints, first: Ints, parts: Ints, at: Ints) -> Ints:
+        """Return the true counts of the nodes ``at`` plus the parts each has: so many of them, from ``first`` on."""
+        noisy: Ints = values + self._upto[first + parts] - self._upto[first]
         return noisy

@@ -12,17 +12,16 @@ from __future__ import annotations
 
 import math
 import os
-from fractions import Fraction
-from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
 
-from phdstream.arrays import Floats, Ints
-from phdstream.errors import BudgetError, InputError, StateError, shown
+from phdstream.arrays import Ints
+from phdstream.errors import InputError, StateError, shown
+from phdstream.privacy.divisible_noise import DivisibleNoise
 from phdstream.privacy.laplace import discrete_laplace
 
-__all__ = ["ExactNoise", "Noise", "Simulation", "noise_from_dict", "noise_variance", "scale_for"]
+__all__ = ["ExactNoise", "Noise", "Simulation", "noise_from_dict"]
 
 
 class Noise(Protocol):
@@ -38,6 +37,13 @@ class Noise(Protocol):
 
         ``at`` names what each value is about (the node, the counter). The noise does not depend on it;
         audits and tests that freeze or force noise do.
+        """
+        ...
+
+    def divisible(self, scale: float, parts: Ints, at: Ints) -> DivisibleNoise:
+        """Return noise that can be divided: as many independent parts of the given scale for each of the nodes ``at``.
+
+        See `phdstream.privacy.divisible_noise`.
         """
         ...
 
@@ -62,6 +68,10 @@ class ExactNoise:
     def add(self, values: Ints, scale: float, at: Ints) -> Ints:
         """Return ``values`` plus exact noise; see `Noise.add`."""
         return values + discrete_laplace(scale, values.size)
+
+    def divisible(self, scale: float, parts: Ints, at: Ints) -> DivisibleNoise:
+        """Return exact noise that can be divided; see `Noise.divisible`."""
+        return DivisibleNoise(discrete_laplace(scale, int(parts.sum())))
 
     def key(self) -> int:
         """Return 62 bits from the operating system."""
@@ -100,6 +110,11 @@ class Simulation:
         noisy: Ints = values + (draws[0] - draws[1])
         return noisy
 
+    def divisible(self, scale: float, parts: Ints, at: Ints) -> DivisibleNoise:
+        """Return seeded noise that can be divided; see `Noise.divisible`."""
+        nothing = np.zeros(int(parts.sum()), dtype=np.int64)
+        return DivisibleNoise(self.add(nothing, scale, at=nothing))
+
     def key(self) -> int:
         """Return 62 seeded bits."""
         return int(self._generator.integers(1 << 62))
@@ -131,30 +146,3 @@ def noise_from_dict(spec: dict[str, Any]) -> Noise:
     noise = Simulation(seed=0)
     noise._resume(int(spec["state"]), int(spec["inc"]))
     return noise
-
-
-@lru_cache(maxsize=1024, typed=True)
-def scale_for(epsilon: float, sums: int = 1) -> float:
-    """Return the least float that is at least ``sums / epsilon``: the scale when one item is in that many sums.
-
-    The division is checked in exact arithmetic and rounded toward privacy.
-
-    >>> scale_for(0.5), scale_for(0.1) >= 10, scale_for(1.0, sums=3)
-    (2.0, True, 3.0)
-    """
-    number = isinstance(epsilon, int | float) and not isinstance(epsilon, bool)
-    if not number or not 0 < epsilon < math.inf or math.isinf(scale := sums / epsilon):
-        raise BudgetError(f"epsilon must be a positive, finite number (and not next to 0), not {shown(epsilon)}.")
-    while Fraction(scale) * Fraction(epsilon) < sums:
-        scale = math.nextafter(scale, math.inf)
-    return scale
-
-
-def noise_variance(scale: float | Floats) -> Any:
-    """Return the variance of discrete Laplace noise, ``2a/(1-a)²`` with ``a = exp(-1/scale)``.
-
-    >>> round(float(noise_variance(10.0)), 2)
-    199.83
-    """
-    rate = 1 / np.asarray(scale, dtype=np.float64)
-    return 2 * np.exp(-rate) / np.expm1(-rate) ** 2

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from phdstream.arrays import Ints
 from phdstream.domains import ROOT, Domain, hash_uniform
+from phdstream.errors import StateError
 from phdstream.release.estimate import Estimate
 
-__all__ = ["Fallback", "faults", "total_alone"]
+__all__ = ["Fallback", "faults", "first_whole", "total_alone"]
 
 T = TypeVar("T")
 
@@ -57,6 +58,18 @@ class Fallback:
                 pass
             self.taken = True
         return ways[-1]()
+
+
+def first_whole(domain: Domain, fallback: Fallback, ways: list[Callable[[], Estimate]]) -> Estimate:
+    """Return the first whole release that some ways to estimate give, from noisy values that were drawn already.
+
+    The ways see nothing but noisy values, so which one it is tells nothing more; a release that is not by the first
+    way says ``fallback`` in its metadata. No noise is drawn again.
+    """
+    estimate = fallback.first_sound(ways, lambda estimate: not faults(domain, estimate))
+    if wrong := faults(domain, estimate) if fallback.taken else []:
+        raise StateError(f"this tick cannot be published: {', '.join(wrong)}. Please report that as a bug.")
+    return estimate
 
 
 def total_alone(total: float, variance: float, key: int) -> Estimate:

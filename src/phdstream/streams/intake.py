@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from phdstream.arrays import Ints
 from phdstream.domains import Domain
 from phdstream.errors import InputError
-from phdstream.privacy import ContributionBound, Unit, User, UserIds, user_ids
+from phdstream.privacy import Budget, ContributionBound, Unit, User, UserIds, user_ids
+from phdstream.streams.private_codes import PrivateCodes, TickEvents
 
 __all__ = ["EncodedEvents", "Intake", "PrivateTally"]
 
@@ -61,17 +62,26 @@ class PrivateTally:
 
 
 class Intake:
-    """Turns a tick's points into codes, dropping what may not be counted."""
+    """Turns a tick's points into private codes, dropping what may not be counted.
 
-    def __init__(self, domain: Domain, unit: Unit, deletes: bool) -> None:
-        self.domain, self.unit, self.deletes = domain, unit, deletes
+    From here on an event may spend what ``budget`` gives an insert or a delete, and no more.
+    """
+
+    def __init__(self, domain: Domain, unit: Unit, deletes: bool, budget: Budget) -> None:
+        self.domain, self.unit, self.deletes, self.budget = domain, unit, deletes, budget
         self.tally = PrivateTally()
         limits = (unit.inserts, unit.deletes) if isinstance(unit, User) else (0, 0)
         self._bounds = [ContributionBound(limit) for limit in limits]
         self._live = np.zeros(1 << min(_LIVE_BITS, domain.total_bits), dtype=np.int64)
 
-    def admit(self, inserts: Any, deletes: Any, users: Any, delete_users: Any) -> tuple[Ints, Ints]:
-        """Return the codes of the inserts and deletes to count. Bad input is refused before anything changes."""
+    def admit(self, inserts: Any, deletes: Any, users: Any, delete_users: Any) -> TickEvents:
+        """Return the inserts and deletes to count. Bad input is refused before anything changes."""
+        come, gone = self.codes(inserts, deletes, users, delete_users)
+        bits, budget = self.domain.total_bits, self.budget
+        return TickEvents(PrivateCodes(bits, budget.of_insert, come), PrivateCodes(bits, budget.of_delete, gone))
+
+    def codes(self, inserts: Any, deletes: Any, users: Any = None, delete_users: Any = None) -> tuple[Ints, Ints]:
+        """Return the bare codes of what `admit` would return. **Private.**"""
         come, gone = (
             points if isinstance(points, EncodedEvents) else self.domain.points(points) for points in (inserts, deletes)
         )

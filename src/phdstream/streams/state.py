@@ -1,6 +1,6 @@
 """State files: plain arrays and JSON in one zip (NumPy's npz), with a checksum, written whole or not at all. No pickle.
 
-The first line is ``phdstream-state 2 <sha256 of all that follows>``, so a file in which any byte was changed, lost or
+The first line is ``phdstream-state 3 <sha256 of all that follows>``, so a file in which any byte was changed, lost or
 added is refused: a table of users that lost its end would let those users contribute anew.
 """
 
@@ -31,7 +31,7 @@ __all__ = [
     "write_state",
 ]
 
-FORMAT = 2
+FORMAT = 3
 """The version of the layout; a file with another one is refused."""
 Arrays = dict[str, NDArray[Any]]
 _META = "meta"
@@ -66,8 +66,6 @@ def encode_state(meta: dict[str, Any], arrays: Arrays) -> bytes:
 
 def decode_state(content: bytes, path: Path) -> tuple[dict[str, Any], Arrays]:
     """Return what `encode_state` was given, or say what is wrong with the file at ``path``."""
-    if content.startswith(b"PK"):
-        raise StateError(f"{path} was written by a version before 0.1.0, which this one does not read.")
     header = _HEADER.match(content)
     if header is None:
         raise _damaged(path, "its first line is not one of a state")

@@ -21,7 +21,6 @@ from phdstream.domains import Domain
 from phdstream.errors import InputError, StateError
 from phdstream.release import Release
 from phdstream.streams.durable.commits import Commits
-from phdstream.streams.guarantee import parameters
 from phdstream.streams.intake import Intake, PrivateTally
 from phdstream.streams.state import Arrays
 from phdstream.streams.stream import Stream
@@ -72,7 +71,7 @@ class DurableStream:
             return stream
         meta, arrays = saved
         try:
-            _check_same(meta["parameters"], parameters(stream), self.directory)
+            _check_same(meta["parameters"], stream.parameters, self.directory)
             self.notes = dict(meta["notes"])
             resumed = type(stream).from_state(meta, arrays)
         except StateError:
@@ -173,7 +172,7 @@ class DurableStream:
     def intake(self) -> Intake:
         """Return a copy of what stands before the mechanism, users' bounds as they are, to see what it would drop."""
         own = self._stream._intake
-        copied = Intake(own.domain, own.unit, own.deletes)
+        copied = Intake(own.domain, own.unit, own.deletes, own.budget)
         copied.restore(own.to_arrays(), own.tally.to_dict())
         return copied
 
@@ -224,8 +223,9 @@ def durable(directory: str | Path, stream: Stream) -> DurableStream:
 
 
 def _check_same(saved: dict[str, Any], asked: dict[str, Any], directory: Path) -> None:
+    """Refuse a stream that was promised otherwise. It goes on with the numbers it was tuned by when it began."""
     for name, value in asked.items():
-        if saved.get(name) != value:
+        if name != "parameters" and saved.get(name) != value:
             raise StateError(
                 f"{directory} holds a stream with {name} = {saved.get(name)}, but {value} was asked for. What was "
                 "promised cannot change on the way: set it back, or start a new stream in a new folder (its ε "

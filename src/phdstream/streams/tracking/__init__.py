@@ -1,5 +1,6 @@
-"""Tracking: the structure is chosen from what is already public, so all budget goes to counting."""
+"""Tracking: where to count is chosen from what is already public, so all budget goes to counting."""
 
+from phdstream.streams.tracking.parameters import TrackingParameters
 from phdstream.streams.tracking.stream import TrackingStream
 
-__all__ = ["TrackingStream"]
+__all__ = ["TrackingParameters", "TrackingStream"]

@@ -72,13 +72,15 @@ def _widen(state: Ints, width: int) -> Ints:
     return state if state.shape[1] >= width else np.pad(state, ((0, 0), (0, width - state.shape[1])))
 
 
-def make_counter(choice: CounterChoice, epsilon: float) -> Counter:
-    """Return the counter that was asked for, with its budget.
+def make_counter(choice: CounterChoice | dict[str, Any], epsilon: float) -> Counter:
+    """Return the counter that was asked for, with its budget; or the one that `Counter.to_dict` described.
 
     >>> make_counter("block", 0.5)
     Block(epsilon=0.5, size=8)
     """
     check_enough(epsilon)
+    if isinstance(choice, dict):
+        return counter_from_dict(choice)
     if isinstance(choice, str):
         return counter_kinds(choice, _BY_NAME)(epsilon)
     error = InputError(f"counter must be one of {', '.join(_BY_NAME)}, or a function from a budget to a counter.")

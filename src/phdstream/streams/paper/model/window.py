@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phdstream.arrays import Floats, Ints
-from phdstream.streams.paper.nodes import NodeStore
+from phdstream.streams.paper.model.nodes import NodeStore
 
 __all__ = ["Window"]
 

@@ -1,4 +1,4 @@
-"""The nodes a stream has ever visited, and what has been released about each.
+"""The nodes a stream has ever visited, and what has been released about each. Public.
 
 A node's public record is made of its *own* released amount (its counter's output plus an offset for what was folded
 into it or has expired) and the sum of all its descendants' own amounts (``below``). With the share ``s(v)`` of a
@@ -9,7 +9,7 @@ node in its parent's measure, the paper's consistent extension Ext of everything
 so G of any visited node costs one step from its parent's. The variance of the noise in each amount is kept alongside.
 
 Nodes are rows of one table; the children of a node stand together, so walking down follows ``first_child`` and
-needs no search. Only the counters' exact partial sums are private here (see `phdstream.streams.paper.counters`).
+needs no search. All public: the counters themselves are the mechanism's (`phdstream.streams.paper.mechanism`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from phdstream.arrays import Bools, Floats, Ints, ragged
 from phdstream.domains import ROOT, Domain
-from phdstream.privacy import Noise
-from phdstream.streams.paper.counters import Counter, CounterBank
+from phdstream.streams.paper.counters import Counter
 
 __all__ = ["NodeStore"]
 
@@ -36,6 +35,8 @@ _COLUMNS = {
     "offset_variance": np.float64,
     "below": np.float64,
     "below_variance": np.float64,
+    "counted": np.int64,
+    "steps": np.int64,
     "own": np.float64,
     "own_variance": np.float64,
     "expired_steps": np.int64,
@@ -48,8 +49,7 @@ class NodeStore:
     """A growing table of visited nodes; row 0 is the root."""
 
     def __init__(self, domain: Domain, counter: Counter) -> None:
-        self.domain = domain
-        self.bank = CounterBank(counter)
+        self.domain, self.counter = domain, counter
         self._columns: dict[str, NDArray[Any]] = {name: np.zeros(0, kind) for name, kind in _COLUMNS.items()}
         self.size = 0
         self._append(np.array([ROOT]), np.array([_NONE]), np.array([1.0]))
@@ -67,7 +67,6 @@ class NodeStore:
         new = {"node": nodes, "parent": parents, "share": shares, "first_child": _NONE}
         for name, values in new.items():
             self._columns[name][start : self.size] = values
-        self.bank.extend(nodes.size)
 
     def children_of(self, rows: Ints) -> tuple[Ints, Ints]:
         """Return the rows of all children of ``rows``, in order, and the position of each one's parent in ``rows``."""
@@ -85,9 +84,12 @@ class NodeStore:
         self["children"][rows] = number
         self._append(nodes, rows[position], shares)
 
-    def count(self, rows: Ints, values: Ints, noise: Noise) -> Floats:
-        """Activate the counters of ``rows`` and return by how much each released amount changed."""
-        self.bank.step(rows, values, noise, at=self["node"][rows])
+    def record(self, rows: Ints, totals: Ints, steps: Ints) -> Floats:
+        """Take the counters' latest outputs; return by how much each released amount changed.
+
+        ``totals`` are the running totals, ``steps`` how many values each counter has had.
+        """
+        self["counted"][rows], self["steps"][rows] = totals, steps
         return self._refresh(rows)
 
     def expire(self, rows: Ints, amounts: Floats, steps: Ints, variances: Floats) -> None:
@@ -99,9 +101,9 @@ class NodeStore:
 
     def _refresh(self, rows: Ints) -> Floats:
         """Recompute the own amounts of rows and pass the changes up to all ancestors."""
-        state, counter = self.bank.state[rows], self.bank.counter
-        own = counter.output(state) + self["offset"][rows]
-        variance = counter.variance(self["expired_steps"][rows], counter.steps(state)) + self["offset_variance"][rows]
+        own = self["counted"][rows] + self["offset"][rows]
+        noise = self.counter.variance(self["expired_steps"][rows], self["steps"][rows])
+        variance = noise + self["offset_variance"][rows]
         change: Floats = own - self["own"][rows]
         change_variance = variance - self["own_variance"][rows]
         self["own"][rows], self["own_variance"][rows] = own, variance
@@ -154,15 +156,14 @@ class NodeStore:
         kept = np.flatnonzero(stays)
         self._columns = {name: self[name][kept] for name in self._columns}
         self.size = kept.size
-        self.bank.keep(kept)
         for link in ("parent", "first_child"):
             there = self[link] != _NONE
             self[link][there] = new_row[self[link][there]]
         return new_row
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the table and the counters' states (private if the counter keeps exact sums)."""
-        return {name: self[name] for name in _COLUMNS} | {"counters": self.bank.state}
+        """Return the table as plain arrays."""
+        return {name: self[name] for name in _COLUMNS}
 
     @classmethod
     def from_arrays(cls, domain: Domain, counter: Counter, arrays: dict[str, NDArray[Any]]) -> NodeStore:
@@ -170,5 +171,4 @@ class NodeStore:
         store = cls(domain, counter)
         store._columns = {name: np.array(arrays[name]) for name in _COLUMNS}
         store.size = store._columns["node"].size
-        store.bank = CounterBank(counter, np.array(arrays["counters"]))
         return store

@@ -1,8 +1,8 @@
-"""Noisy counts of nested nodes, made into one best estimate for every node: least squares on a tree. All public.
+"""Noisy counts of nested nodes, made into one best estimate for every node: weighted least squares on a tree. Public.
 
 Counts of the same thing with independent noise are combined by inverse variance; the count of a node is combined with
 the sum of its halves'. Done from the bottom up here, and finished from the top down by the filter
-(`phdstream.streams.tracking.filtering`), that is least squares (as Hay et al. 2010 for one fixed tree).
+(`phdstream.streams.tracking.model.kalman`), that is least squares (as Hay et al. 2010 for one fixed tree).
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from phdstream.arrays import Bools, Floats, Ints
-from phdstream.privacy import noise_variance, scale_for
-from phdstream.streams.tracking.halves import Halves, distinct
+from phdstream.arrays import Bools, Floats, Ints, distinct
+from phdstream.domains.prefixes import prefix_length
+from phdstream.privacy.scales import noise_variance, scale_for
 
-__all__ = ["KNOWN_EMPTY", "Layer", "Measured", "best_estimates", "count_variance"]
+__all__ = ["KNOWN_EMPTY", "Layer", "NoisyCounts", "count_variance", "weighted_least_squares"]
 
 _CERTAIN = 1e-9
 """The variance of what is known without counting: next to none."""
@@ -34,7 +34,7 @@ def count_variance(epsilon: float) -> float:
 
 
 @dataclass(frozen=True)
-class Measured:
+class NoisyCounts:
     """Noisy counts of nodes, and the variance of their noise."""
 
     node: Ints
@@ -42,12 +42,12 @@ class Measured:
     variance: Floats
 
     @classmethod
-    def empty(cls, nodes: Ints) -> Measured:
-        """Return what is known of places without measure, without counting: nothing is there."""
+    def known_empty(cls, nodes: Ints) -> NoisyCounts:
+        """Return what is known of zero-measure nodes, without counting: nothing is there."""
         return cls(nodes, np.zeros(nodes.size), np.full(nodes.size, _CERTAIN))
 
     @classmethod
-    def both(cls, *parts: Measured) -> Measured:
+    def concat(cls, *parts: NoisyCounts) -> NoisyCounts:
         """Return several sets of counts as one."""
         columns = zip(*((part.node, part.value, part.variance) for part in parts), strict=True)
         return cls(*(np.concatenate(column) for column in columns))
@@ -55,7 +55,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Layer:
-    """All nodes of one length in a measured tree: the best estimate from below, and which have halves in the tree."""
+    """All nodes of one length in a tree of counts: the best estimate from below, and which have halves in the tree."""
 
     node: Ints
     value: Floats
@@ -63,27 +63,26 @@ class Layer:
     inner: Bools
 
 
-def best_estimates(halves: Halves, measured: Measured) -> list[Layer]:
-    """Return the measured tree from the root down; both halves of a node are in it, or none.
+def weighted_least_squares(counts: NoisyCounts) -> list[Layer]:
+    """Return the tree of counts from the root down; both halves of a node are in it, or none.
 
-    >>> import phdstream as phd
-    >>> counts = Measured(np.array([1, 2, 3]), np.array([12.0, 4.0, 4.0]), np.array([2.0, 1.0, 1.0]))
-    >>> best_estimates(Halves(phd.Box([(0, 1)])), counts)[0].value  # 12 and 4 + 4, of equal variance
+    >>> counts = NoisyCounts(np.array([1, 2, 3]), np.array([12.0, 4.0, 4.0]), np.array([2.0, 1.0, 1.0]))
+    >>> weighted_least_squares(counts)[0].value  # 12 and 4 + 4, of equal variance
     array([10.])
     """
-    lengths = halves.bits(measured.node)
+    lengths = prefix_length(counts.node)
     layers: list[Layer] = []
-    above = Measured(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+    above = NoisyCounts(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
     for bits in range(int(lengths.max()), -1, -1):
         own = lengths == bits
-        here = Measured(measured.node[own], measured.value[own], measured.variance[own])
+        here = NoisyCounts(counts.node[own], counts.value[own], counts.variance[own])
         layers.append(_combine(above, here))
         above = _parents(layers[-1])
     return layers[::-1]
 
 
-def _combine(summed: Measured, counted: Measured) -> Layer:
-    every = Measured.both(summed, counted)
+def _combine(summed: NoisyCounts, counted: NoisyCounts) -> Layer:
+    every = NoisyCounts.concat(summed, counted)
     node, which = distinct(every.node)
     precision = np.bincount(which, 1 / every.variance, node.size)
     value = np.bincount(which, every.value / every.variance, node.size) / precision
@@ -92,7 +91,7 @@ def _combine(summed: Measured, counted: Measured) -> Layer:
     return Layer(node, value, 1 / precision, inner)
 
 
-def _parents(layer: Layer) -> Measured:
+def _parents(layer: Layer) -> NoisyCounts:
     first, second = slice(0, None, 2), slice(1, None, 2)
     value, variance = (column[first] + column[second] for column in (layer.value, layer.variance))
-    return Measured(layer.node[first] >> 1, value, variance)
+    return NoisyCounts(layer.node[first] >> 1, value, variance)

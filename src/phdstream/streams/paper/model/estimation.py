@@ -9,8 +9,8 @@ import numpy as np
 from phdstream.arrays import Floats
 from phdstream.domains import divide_among_children, hash_uniform
 from phdstream.release.estimate import Estimate
-from phdstream.streams.paper.nodes import NodeStore
-from phdstream.streams.paper.selection import Level, project
+from phdstream.streams.paper.model.nodes import NodeStore
+from phdstream.streams.paper.model.selection import Level, project
 
 __all__ = ["estimate"]
 

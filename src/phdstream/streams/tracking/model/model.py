@@ -1,0 +1,233 @@
+"""What tracking knows: how many points there are, how they divide, and what is released of that. Public.
+
+Everything here is computed from noisy counts. So it may fail, and be replaced by something plainer, at no privacy cost
+(see `phdstream.release.soundness`): a tick whose noise has been drawn is released in any case. If learning fails, what
+was known stays; splits that are not sound are mended; if the view fails, the splits are released as they are; if that
+fails, the noisy total alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from phdstream.domains import ROOT
+from phdstream.domains.binary_tree import BinaryTree
+from phdstream.release.estimate import Estimate
+from phdstream.release.soundness import Fallback, total_alone
+from phdstream.streams.state import Arrays, nest, unnest
+from phdstream.streams.tracking.model.emptiness import Emptiness
+from phdstream.streams.tracking.model.estimate import to_estimate
+from phdstream.streams.tracking.model.kalman import Learning, kalman_update
+from phdstream.streams.tracking.model.learning import learnt
+from phdstream.streams.tracking.model.least_squares import Layer, NoisyCounts, count_variance, weighted_least_squares
+from phdstream.streams.tracking.model.open_block import OpenBlock
+from phdstream.streams.tracking.model.policy import (
+    Spending,
+    Zoning,
+    block_length,
+    choose_zones,
+    due_threshold,
+    expected_in_block,
+    learning_from,
+    split_budget,
+)
+from phdstream.streams.tracking.model.refinement import ExpectedCounts, Refinement
+from phdstream.streams.tracking.model.regularize import regularize
+from phdstream.streams.tracking.model.split_tree import UNIFORM, SplitTree, masses
+from phdstream.streams.tracking.model.start import StartModel
+from phdstream.streams.tracking.model.totals import Totals
+from phdstream.streams.tracking.parameters import TrackingParameters
+from phdstream.streams.tracking.pieces import RefinedCounts
+
+__all__ = ["Model"]
+
+
+class Model:
+    """Totals, splits, the view of them that is released, and the open block (first of inserts, then of deletes)."""
+
+    def __init__(
+        self, parameters: TrackingParameters, tree: BinaryTree, window: int | None, limit: int, deletes: bool
+    ) -> None:
+        self.parameters, self._tree, self._window, self._limit = parameters, tree, window, limit
+        self._signs = (1, -1) if deletes else (1,)
+        self.fallback = Fallback()
+        self.totals, self.splits = Totals(window), SplitTree.empty()
+        self.drift_scores = [0.0, 0.0]
+        self.viewed_at, self.view = 0.0, SplitTree.empty()
+        self._emptiness = Emptiness.untold(parameters.empty_halves)
+        self._view_is_plain = False
+        self.blocks: list[OpenBlock] = []
+        self._length = 0.0
+
+    def start(self) -> StartModel:
+        """Return what learns from the counts of the start; `begin` takes what it has learnt."""
+        return StartModel(self.parameters, self._tree, self._limit, self.fallback)
+
+    def begin(self, splits: SplitTree, root: Layer, ticks: int) -> None:
+        """Take what the start has learnt."""
+        self.splits = splits
+        self.totals.settle([1.0] * ticks, max(float(root.value[0]), 0.0), float(root.variance[0]))
+        self.forget()
+
+    def budget_parts(self, epsilon: float) -> Spending:
+        """Return how the budget of the next block's events is to be divided: total, zone, fine count."""
+        return split_budget(self.parameters.budget, self.totals.value, epsilon)
+
+    def open_block(self, spending: Spending) -> None:
+        """Choose the zones, and how much must happen until the next fine count; refresh the view."""
+        total = self.totals.value
+        self._length = block_length(self.parameters.block_length, total, spending.fine_count)
+        zoning = self._choose_zones(self.parameters.zones.fill / spending.zones)
+        variances = count_variance(spending.total), count_variance(spending.zones)
+        self.blocks = [OpenBlock(sign, zoning, *variances) for sign in self._signs]
+        self.refresh_view(total)
+
+    def _choose_zones(self, most: float) -> Zoning:
+        def chosen() -> Zoning:
+            return choose_zones(self._tree, self.splits, self.totals.value, most, int(self.parameters.zones.bits))
+
+        return self.fallback.first_sound(
+            [chosen, Zoning.whole], lambda zoning: bool(np.isfinite(zoning.expected).all())
+        )
+
+    def zones_due(self, block: OpenBlock, for_zones: float) -> bool:
+        """Whether so many events came that it is worth counting the zones: more than the noise of doing so."""
+        rule = self.parameters.zones
+        return block.batch_total >= max(rule.batch * self.totals.value, rule.batch_noise * block.zones.size / for_zones)
+
+    def block_due(self) -> bool:
+        """Whether enough has happened to count the block finely: a function of noisy counts and the tick."""
+        if self._window is not None and len(self.blocks[0].by_tick) >= max(1, self._window // 2):
+            return True  # before any of it expires
+        score = max(*self.drift_scores, *map(self._score, self.blocks))
+        happened = sum(block.number[0] for block in self.blocks)
+        rules = self.parameters.block_length, self.parameters.drift
+        return happened >= due_threshold(*rules, self._length, score) * self.totals.value
+
+    def _score(self, block: OpenBlock) -> float:
+        """Return the drift score of the open block so far."""
+        if not self.parameters.drift.while_open:
+            return 0.0
+        return self.fallback.first_sound([block.drift_score, lambda: 0.0], math.isfinite)
+
+    def refinement(self, block: OpenBlock, epsilon: float) -> Refinement:
+        """Return where to count a block's events finely: where they are expected."""
+        rules = self.parameters
+
+        def where_points_are() -> ExpectedCounts:
+            anywhere = rules.exploration.inserts if block.sign > 0 else rules.exploration.deletes
+            return expected_in_block(self._tree, self.view, block.zones, block.zone_totals, block.number[0], anywhere)
+
+        root, number = np.array([ROOT]), np.array([[block.number[0]], [1.0]])
+        evenly = ExpectedCounts(self._tree, root, number, (UNIFORM, UNIFORM))
+        expected = self.fallback.first_sound(
+            [where_points_are, lambda: evenly], lambda found: bool((found.amounts >= 0).all())
+        )
+        return Refinement(rules.fine_counts, expected, rules.fine_counts.stages, epsilon, self._limit)
+
+    def learn(self, block: OpenBlock, rule: Refinement, counted: RefinedCounts) -> None:
+        """Let the totals and the splits follow a block's fine count."""
+        fine, (number, variance) = rule.outcome(counted), block.number
+        signed = NoisyCounts(fine.node, block.sign * fine.value, fine.variance)
+        every = NoisyCounts.concat(signed, block.zones_as_counts(), block.total_as_count())
+        alone = [_root(block.sign * number, variance)]
+        layers = self.fallback.first_sound([lambda: weighted_least_squares(every), lambda: alone], _finite)
+        change = block.sign * max(block.sign * float(layers[0].value[0]), 0.0)
+        score = self.fallback.first_sound([lambda: block.drift_score(layers), lambda: 0.0], math.isfinite)
+        self.drift_scores[block.sign < 0] = score
+        self.totals.settle(block.by_tick, change, float(layers[0].variance[0]))
+        before, mass, drifted = self.splits, self.totals.value, max(self.drift_scores[: 1 if block.sign > 0 else 2])
+
+        def followed() -> SplitTree:
+            learning = learning_from(self.parameters, block.sign, drifted, self._emptiness)
+            return kalman_update(self._tree, before, layers, mass, change, learning)
+
+        self.splits = learnt(self._tree, self.fallback, followed, before)
+
+    def forget(self) -> None:
+        """Keep no more nodes than allowed: forget those that hold the fewest points."""
+        splits = self.splits
+        if splits.node.size > self._limit:
+            mass = self.fallback.first_sound(
+                [lambda: masses(self._tree, splits, self.totals.value), lambda: -splits.node.astype(np.float64)],
+                lambda found: bool(np.isfinite(found).all()),
+            )
+            kept = np.zeros(splits.node.size, dtype=bool)
+            kept[np.argsort(-mass, kind="stable")[: self._limit]] = True  # of equals the higher up
+            self.splits = splits.only(kept)
+
+    def refresh_view(self, total: float) -> None:
+        """Make the view of the splits that is released until the next block."""
+        plain, rule = Fallback(), self.parameters.empty_halves
+        self.viewed_at = total
+        self._emptiness = plain.first_sound(
+            [lambda: Emptiness.seen_in(rule, self._tree, self.splits, total), lambda: Emptiness.untold(rule)],
+            lambda _: True,
+        )
+        self.view = plain.first_sound(
+            [
+                lambda: regularize(self.parameters, self._tree, self.splits, total, self._emptiness, self._limit),
+                lambda: self.splits,
+            ],
+            SplitTree.sound,
+        )
+        self._view_is_plain = plain.taken
+
+    def estimates(self, key: int) -> list[Callable[[], Estimate]]:
+        """Return the ways to estimate what there is now, with the open block's zones for now: the best first."""
+        self.fallback.taken |= self._view_is_plain
+        now, variance = self.totals.value, self.totals.variance
+        for block in self.blocks:
+            number, noise = block.number
+            now, variance = now + block.sign * number, variance + noise
+        now, thin = max(now, 0.0), self.parameters.thin
+        return [
+            lambda: to_estimate(self._tree, self._with_zones(), now, variance, key, thin),
+            lambda: to_estimate(self._tree, self.splits, now, variance, key, thin),
+            lambda: total_alone(now, variance, key),
+        ]
+
+    def _with_zones(self) -> SplitTree:
+        """Return the view as the zones' changes would have it, and as uncertain; nothing is kept of that."""
+        splits, total, rule = self.view, self.totals.value, self.parameters.zones
+        for block in self.blocks:
+            seen = block.sign * max(block.in_zones[0], 0.0)
+            total = max(total + seen, 0.0)
+            if block.zone_counts and rule.on:
+                layers = weighted_least_squares(block.zones_as_counts())
+                learning = Learning(self.parameters.filter, rule.drift)
+                splits = kalman_update(self._tree, splits, layers, total, seen, learning)
+        return splits
+
+    def to_state(self) -> tuple[dict[str, Any], Arrays]:
+        """Return what is known as plain data and arrays."""
+        own: dict[str, Any] = {"length": self._length, "drift_scores": list(self.drift_scores), "blocks": []}
+        own["viewed_at"] = self.viewed_at
+        arrays = nest("splits", vars(self.splits)) | {"totals": self.totals.to_array()}
+        for i, block in enumerate(self.blocks):
+            numbers, columns = block.to_state()
+            own["blocks"].append(numbers)
+            arrays |= nest(f"block{i}", columns)
+        return own, arrays
+
+    def restore(self, own: dict[str, Any], arrays: Arrays) -> None:
+        """Take back what `to_state` described."""
+        self.splits = SplitTree(**unnest("splits", arrays))
+        self.totals.restore(arrays["totals"])
+        self.blocks = [
+            OpenBlock.from_state(numbers, unnest(f"block{i}", arrays)) for i, numbers in enumerate(own["blocks"])
+        ]
+        self._length, self.drift_scores = own["length"], list(own["drift_scores"])
+        self.refresh_view(own["viewed_at"])
+
+
+def _root(value: float, variance: float) -> Layer:
+    return Layer(np.array([ROOT]), np.array([value]), np.array([variance]), np.zeros(1, dtype=bool))
+
+
+def _finite(layers: list[Layer]) -> bool:
+    return all(bool(np.isfinite(layer.value).all() and np.isfinite(layer.variance).all()) for layer in layers)

@@ -1,0 +1,116 @@
+"""Which nodes a fine count is to count, and which of them to divide in view of their noisy counts. Public.
+
+Where events come was only *expected*, so nodes are counted in stages: first somewhat coarsely, then again where more
+was found than expected, divided further. The mechanism counts, with noise that can be divided; which nodes are divided
+is decided here, from the noisy counts of the stages before.
+
+**Dropped noise is given back.** A node that seems light is not divided, and drops most of its noise; one that seems
+heavy is divided, and keeps it. It seems heavy, too, if its noise happens to be large: so what is kept is too large
+on average. What was dropped is known, though: the first stage's counts minus the last one's. It is given back,
+the same to every node, and the sum of all counts is that of the first stage, which nothing was chosen by.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from phdstream.arrays import Bools, Floats, Ints
+from phdstream.domains.binary_tree import BinaryTree
+from phdstream.streams.tracking.model.least_squares import NoisyCounts, count_variance
+from phdstream.streams.tracking.model.split_tree import Density, by_contrast
+from phdstream.streams.tracking.model.walk import Opens, leaves_of
+from phdstream.streams.tracking.parameters import FineCounts, Stages
+from phdstream.streams.tracking.pieces import Pieces, RefinedCounts
+
+__all__ = ["ExpectedCounts", "Refinement"]
+
+
+@dataclass(frozen=True)
+class ExpectedCounts:
+    """How many events are expected in some disjoint nodes: rows of amounts, each divided by its density.
+
+    The last row is the nodes' measure; a node of measure zero cannot hold events. The others add up.
+    """
+
+    tree: BinaryTree
+    node: Ints
+    amounts: Floats
+    densities: tuple[Density, ...]
+
+    @property
+    def number(self) -> Floats:
+        """The expected number of events."""
+        number: Floats = self.amounts[:-1].sum(axis=0)
+        return number
+
+    def opened(self, opens: Opens, limit: int | None) -> ExpectedCounts:
+        """Return what is expected in the nodes' pieces, in order of length, then of node."""
+        halve = by_contrast(self.tree, self.densities)
+        node, amounts = leaves_of(self.tree.total_bits, self.node, self.amounts, opens, halve, limit)
+        return ExpectedCounts(self.tree, node, amounts, self.densities)
+
+    def only(self, kept: Bools) -> ExpectedCounts:
+        """Return some of the nodes."""
+        return ExpectedCounts(self.tree, self.node[kept], self.amounts[:, kept], self.densities)
+
+    def corrected(self, seen: Ints, variance: Floats, latitude: float) -> ExpectedCounts:
+        """Return what to expect after a noisy count: between what was expected and what was seen."""
+        number = self.number
+        spread = number + (latitude * number) ** 2
+        likely = np.maximum(number + spread / (spread + variance) * (seen - number), 0)
+        factor = np.divide(likely, number, out=np.ones(number.size), where=number > 0)
+        amounts = np.concatenate([self.amounts[:-1] * factor, self.amounts[-1:]])
+        return ExpectedCounts(self.tree, self.node, amounts, self.densities)
+
+
+class Refinement:
+    """A `RefinementRule`: nodes expected to hold more than some times the noise are divided, stage by stage."""
+
+    def __init__(
+        self, rule: FineCounts, expected: ExpectedCounts, stages: Stages, epsilon: float, limit: int | None
+    ) -> None:
+        self._rule, self._expected, self._epsilon, self._limit = rule, expected, epsilon, limit
+        self._first, *self._later = stages
+        self._empty: list[Ints] = []
+
+    def first(self) -> tuple[Ints, int]:
+        """Return the first stage's nodes, and how often each may be halved; fewer times if there are very many."""
+        fill, levels = self._first
+        self._open(lambda _, amounts, __: amounts[:-1].sum(axis=0) > fill / self._epsilon)
+        nodes = self._expected.node
+        if self._limit is not None:  # parts of noise must not crowd the memory
+            parts = int(self._rule.parts_per_node) * self._limit // max(nodes.size, 1)
+            levels = min(levels, max(parts, 1).bit_length() - 1)
+        return nodes, levels
+
+    def refine(self, pieces: Pieces, noisy: Ints) -> tuple[Ints, int] | None:
+        """Return what the pieces are to be divided into, and how often that may be halved; None if no more."""
+        if not self._later:
+            return None
+        fill, levels = self._later.pop(0)
+        variance = count_variance(self._epsilon) * pieces.parts.astype(np.float64)
+        self._expected = self._expected.corrected(noisy, variance, self._rule.latitude)
+        most = fill / self._epsilon
+
+        def heavy(nodes: Ints, amounts: Floats, bits: int) -> Bools:
+            opened: Bools = (amounts[:-1].sum(axis=0) > most) & pieces.may_halve(nodes, bits)
+            return opened
+
+        self._open(heavy)
+        return self._expected.node, levels
+
+    def _open(self, opens: Opens) -> None:
+        """Open nodes, and put those of measure zero aside: nothing can be there."""
+        expected = self._expected.opened(opens, self._limit)
+        possible = expected.amounts[-1] > 0
+        self._expected = expected.only(possible)
+        self._empty.append(expected.node[~possible])
+
+    def outcome(self, counted: RefinedCounts) -> NoisyCounts:
+        """Return the final counts, with dropped noise given back, and what is known of zero-measure nodes."""
+        value, size = counted.value, counted.value.size
+        dropped = (counted.first_total - value.sum()) / max(size, 1) if self._rule.return_dropped_noise else 0.0
+        counts = NoisyCounts(counted.node, value + dropped, np.full(size, count_variance(self._epsilon)))
+        return NoisyCounts.concat(counts, NoisyCounts.known_empty(np.concatenate(self._empty)))

@@ -1,0 +1,71 @@
+"""The start, as the model sees it: what to count in each round, and what is learnt of it. Public.
+
+Everything up to t0 is counted as one tick on finer and finer trees. Each round's tree is chosen from the noisy counts
+of the rounds before it and of its own first stages, so choosing costs nothing.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from phdstream.domains import ROOT
+from phdstream.domains.binary_tree import BinaryTree
+from phdstream.release.soundness import Fallback
+from phdstream.streams.tracking.model.emptiness import Emptiness
+from phdstream.streams.tracking.model.kalman import Learning, kalman_update
+from phdstream.streams.tracking.model.learning import learnt
+from phdstream.streams.tracking.model.least_squares import Layer, NoisyCounts, count_variance, weighted_least_squares
+from phdstream.streams.tracking.model.policy import prior_variance
+from phdstream.streams.tracking.model.refinement import ExpectedCounts, Refinement
+from phdstream.streams.tracking.model.split_tree import UNIFORM, UNKNOWN, SplitTree
+from phdstream.streams.tracking.parameters import Stages, TrackingParameters
+from phdstream.streams.tracking.pieces import RefinedCounts
+
+__all__ = ["StartModel"]
+
+
+class StartModel:
+    """What is known during the start: all counts so far, and the splits that follow from them.
+
+    Where learning from a round fails, what was known before it stays (see `phdstream.streams.tracking.model`).
+    """
+
+    def __init__(self, parameters: TrackingParameters, tree: BinaryTree, limit: int, fallback: Fallback) -> None:
+        self._parameters, self._tree, self._limit, self._fallback = parameters, tree, limit, fallback
+        self.splits, self._total = SplitTree.empty(), 0.0
+        self._counts = NoisyCounts(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+        self._layers: list[Layer] = []
+
+    def add_total(self, noisy: int, epsilon: float) -> None:
+        """Take the noisy total."""
+        self._counts = NoisyCounts(np.array([ROOT]), np.array([float(noisy)]), np.array([count_variance(epsilon)]))
+        self._total = max(float(noisy), 0.0)
+
+    def refinement(self, stages: Stages, epsilon: float) -> Refinement:
+        """Return what to count in a round."""
+        amounts = np.array([[self._total], [1.0]])
+        expected = ExpectedCounts(self._tree, np.array([ROOT]), amounts, (self.splits, UNIFORM))
+        return Refinement(self._parameters.fine_counts, expected, stages, epsilon, self._limit)
+
+    def learn(self, rule: Refinement, counted: RefinedCounts) -> None:
+        """Take a round's counts, and estimate everything anew from all counts so far."""
+        self._counts = NoisyCounts.concat(self._counts, rule.outcome(counted))
+        self._layers = weighted_least_squares(self._counts)
+        self._total = max(float(self._layers[0].value[0]), 0.0)
+        self.splits = learnt(self._tree, self._fallback, partial(self._estimate, UNKNOWN), self.splits)
+
+    def finish(self) -> tuple[SplitTree, Layer]:
+        """Return the final splits, with a prior from how often halves are empty, and the best estimate of the total."""
+        rule = self._parameters.empty_halves
+
+        def with_prior() -> SplitTree:
+            emptiness = Emptiness.seen_in(rule, self._tree, self.splits, self._total)
+            return self._estimate(prior_variance(self._parameters.filter, emptiness))
+
+        return learnt(self._tree, self._fallback, with_prior, self.splits), self._layers[0]
+
+    def _estimate(self, new_variance: float) -> SplitTree:
+        learning = Learning(self._parameters.filter, self._parameters.start.drift, new_variance=new_variance)
+        return kalman_update(self._tree, UNIFORM, self._layers, self._total, self._total, learning)

@@ -1,0 +1,90 @@
+"""The one walk over the binary tree: from the top down, level by level, with amounts that divide between halves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from phdstream.arrays import Bools, Floats, Ints
+from phdstream.domains.prefixes import prefix_length
+
+__all__ = ["Halve", "Opens", "leaves_of", "walk"]
+
+Opens: TypeAlias = Callable[[Ints, Floats, int], Bools]
+"""``opens(nodes, amounts, bits)``: which nodes of a level to open. The nodes are in order, the amounts in rows."""
+Halve: TypeAlias = Callable[[Ints, Floats, int], Floats]
+"""``halve(nodes, amounts, bits)``: the amounts of the opened nodes' halves, an array (rows, nodes, 2)."""
+_Ends: TypeAlias = Callable[[Ints, Floats], None]
+
+
+def walk(
+    total_bits: int,
+    nodes: Ints,
+    amounts: Floats,
+    opens: Opens,
+    halve: Halve,
+    limit: int | None = None,
+    ends: _Ends | None = None,
+) -> None:
+    """Open nodes from the top down while ``opens`` says so; ``ends`` is told of those that are not opened.
+
+    ``amounts`` has rows of one number for each node. The nodes to begin with may be of any lengths, none inside
+    another. No more are opened once that would make more than ``limit``.
+    """
+    order = np.argsort(nodes, kind="stable")
+    waiting, brought = nodes[order], amounts[:, order]
+    lengths = prefix_length(waiting)
+    here, carried, number = waiting[:0], brought[:, :0], 0
+    for bits in range(int(lengths[0]), total_bits + 1):
+        here, carried = _merge(here, carried, waiting[lengths == bits], brought[:, lengths == bits])
+        opened = opens(here, carried, bits) & (bits < total_bits)
+        many = int(np.count_nonzero(opened))
+        if limit is not None and number + here.size + many + int((lengths > bits).sum()) > limit:
+            opened, many = np.zeros(here.size, dtype=bool), 0
+        number += here.size - many
+        if ends is not None:
+            ends(here[~opened], carried[:, ~opened])
+        if many < here.size:
+            here, carried = here[opened], carried[:, opened]
+        if many:
+            carried = halve(here, carried, bits).reshape(len(amounts), -1)
+            here = _halves(here)
+        elif bits >= lengths[-1]:
+            break
+
+
+def leaves_of(
+    total_bits: int, nodes: Ints, amounts: Floats, opens: Opens, halve: Halve, limit: int | None = None
+) -> tuple[Ints, Floats]:
+    """Walk, and return the unopened nodes and their amounts, in order of length, then of node.
+
+    >>> evenly = lambda nodes, amounts, bits: np.stack([amounts / 2, amounts / 2], axis=2)
+    >>> leaves_of(3, np.array([1]), np.array([[8.0]]), lambda nodes, amounts, bits: amounts[0] > 4, evenly)
+    (array([2, 3]), array([[4., 4.]]))
+    """
+    found: list[Ints] = []
+    left: list[Floats] = []
+
+    def ends(here: Ints, carried: Floats) -> None:
+        found.append(here)
+        left.append(carried)
+
+    walk(total_bits, nodes, amounts, opens, halve, limit, ends)
+    return np.concatenate(found), np.concatenate(left, axis=1)
+
+
+def _halves(nodes: Ints) -> Ints:
+    both = np.empty(2 * nodes.size, dtype=np.int64)
+    np.multiply(nodes, 2, out=both[::2])
+    np.add(both[::2], 1, out=both[1::2])
+    return both
+
+
+def _merge(nodes: Ints, amounts: Floats, more: Ints, brought: Floats) -> tuple[Ints, Floats]:
+    if not more.size:
+        return nodes, amounts
+    every = np.concatenate([nodes, more])
+    order = np.argsort(every, kind="stable")
+    return every[order], np.concatenate([amounts, brought], axis=1)[:, order]
