@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from phdstream.arrays import Ints
 from phdstream.privacy import SplitRule
 from phdstream.privacy.calibration import log_tail
-from tests.noises import Ints, KnownNoise, log_pmf
+from tests.noises import KnownNoise, log_pmf
 
 
 class ForcedNoise(KnownNoise):

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from phdstream.arrays import Ints
+from phdstream.privacy import DivisibleNoise
 
 
 def log_pmf(k: int, scale: float) -> float:
@@ -36,6 +37,10 @@ class KnownNoise:
     def add(self, values: Ints, scale: float, at: Ints) -> Ints:
         """Return the values as they are."""
         return np.array(values)
+
+    def divisible(self, scale: float, parts: Ints, at: Ints) -> DivisibleNoise:
+        """Return parts that `add` gives: so many for each of the nodes."""
+        return DivisibleNoise(self.add(np.zeros(int(parts.sum()), np.int64), scale, at=np.repeat(at, parts)))
 
     def key(self) -> int:
         """Return 1, 2, 3, ..."""

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -132,7 +132,6 @@ def test_a_simulation_is_reproducible():
     assert first.key() == again.key()
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(["key", 0.3, 1.0, 20.0]), max_size=8))
 def test_a_simulation_resumes_where_it_was(history):
     noise = Simulation(seed=5)
@@ -165,7 +164,6 @@ def test_a_bad_seed_is_refused(seed):
 # --- scales and variances ---
 
 
-@settings(deadline=None)
 @given(st.floats(1e-9, 1e6), st.integers(1, 64))
 def test_the_scale_is_the_least_float_that_is_enough(epsilon, sums):
     scale = scale_for(epsilon, sums)

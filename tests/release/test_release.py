@@ -166,13 +166,15 @@ def test_rounding_is_unbiased() -> None:
     """Over many keys the number of points of each cell averages to its count."""
     release = run(SQUARE, 3, seed=4)[-1]
     stream = phd.PHDStream(SQUARE, 1.0, phd.Event(), noise=phd.Simulation(4))
-    from phdstream.streams.code_counts import CodeCounts  # the same tree, rounded with other keys
-    from phdstream.streams.paper.estimation import estimate
-    from phdstream.streams.paper.selection import select_tree
+    from phdstream.streams.paper.model.estimation import estimate
+    from phdstream.streams.paper.model.selection import TreePlan  # the same tree, rounded with other keys
+    from phdstream.streams.private_codes import PrivateCodes
 
     stream.update(crowd(SQUARE, 400, 0))
-    tree = select_tree(stream._store, CodeCounts(SQUARE, np.zeros(0, np.int64)), stream.rule, stream.noise, 10_000)
-    samples = [estimate(stream._store, tree, key) for key in range(1500)]
+    store, plan = stream._paper._store, TreePlan(stream._paper._store, 10_000)
+    nobody = PrivateCodes(SQUARE.total_bits, stream.budget.of_insert)
+    stream._paper._mechanism.select(nobody, plan)
+    samples = [estimate(store, plan.levels, key) for key in range(1500)]
     mean = np.mean([s.points for s in samples], axis=0)
     assert release.tick == 3
     np.testing.assert_allclose(mean, samples[0].count, atol=0.08)

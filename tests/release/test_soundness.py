@@ -17,17 +17,17 @@ import shapely
 
 import phdstream as phd
 from phdstream.domains import Domain
+from phdstream.domains.binary_tree import BinaryTree
 from phdstream.domains.network import Network
 from phdstream.errors import StateError
 from phdstream.release.estimate import Estimate
 from phdstream.release.soundness import Fallback, faults, total_alone
-from phdstream.streams.paper import stream as stream_module
+from phdstream.streams.paper import method as paper_module
 from phdstream.streams.stream import Stream
-from phdstream.streams.tracking import model as model_module
-from phdstream.streams.tracking import start as start_module
-from phdstream.streams.tracking.halves import Halves
-from phdstream.streams.tracking.shares import Shares
-from phdstream.streams.tracking.smoothing import _tilted
+from phdstream.streams.tracking.model import model as model_module
+from phdstream.streams.tracking.model import start as start_module
+from phdstream.streams.tracking.model.regularize import _tilted
+from phdstream.streams.tracking.model.split_tree import SplitTree
 from tests.noises import RecordingNoise
 from tests.thorough import cases
 
@@ -92,7 +92,7 @@ def events(domain: Domain, rng: np.random.Generator) -> Any:
     return np.concatenate([spread[: n // 2], np.repeat(spread[:1], n // 2, axis=0)])
 
 
-def some_stream(domain: Domain, method: type[Stream], rng: np.random.Generator) -> Stream:
+def some_stream(domain: Domain, method: Any, rng: np.random.Generator) -> Stream:
     kinds: list[Any] = [{}, {"window": 1}, {"window": 3}, {"insert_only": True}]
     options: dict[str, Any] = rng.choice(kinds)
     if rng.random() < 0.3:
@@ -103,7 +103,7 @@ def some_stream(domain: Domain, method: type[Stream], rng: np.random.Generator) 
         options = options | {"counter": str(rng.choice(["simple", "block", "binary", "hybrid"]))}
     noise = phd.Simulation(int(rng.integers(1 << 40)))
     epsilon = float(10 ** rng.uniform(-2, 1.7))
-    return method(domain, epsilon=epsilon, unit=phd.Event(), noise=noise, **options)  # type: ignore[call-arg]
+    return method(domain, epsilon=epsilon, unit=phd.Event(), noise=noise, **options)
 
 
 def whole(release: phd.Release) -> bool:
@@ -113,7 +113,7 @@ def whole(release: phd.Release) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", DOMAINS)
-def test_every_release_is_whole_without_the_fallback(name: str, method: type[Stream]) -> None:
+def test_every_release_is_whole_without_the_fallback(name: str, method: Any) -> None:
     for seed in range(CASES_A_DOMAIN):
         rng = np.random.default_rng([seed, 5])
         domain = domain_of(name, seed % 10)
@@ -138,7 +138,7 @@ def test_a_state_s_outline_gives_no_negative_counts() -> None:
         release = stream.update(np.random.default_rng(day).normal((-73.98, 40.74), 0.05, (15_000, 2)))
         assert whole(release)
         assert "fallback" not in release.metadata
-        assert np.abs(stream._model.view.lean).max() <= 1
+        assert np.abs(vars(stream)["_method"]._model.view.contrast).max() <= 1
 
 
 def test_slopes_multiply_the_odds_of_the_measure() -> None:
@@ -221,18 +221,23 @@ def spoilt(kind: str, value: Any) -> Any:
         raise ZeroDivisionError("planted")
     if isinstance(value, Estimate):
         return changed(value, "count", 0, {"NaN": np.nan, "negative": -5.0, "off": value.count[0] + 9}[kind])
-    bad = np.full(value.lean.size, {"NaN": np.nan, "negative": -1.4, "off": 1.2}[kind])
-    return Shares(value.node, bad, value.doubt)
+    bad = np.full(value.contrast.size, {"NaN": np.nan, "negative": -1.4, "off": 1.2}[kind])
+    return SplitTree(value.node, bad, value.variance)
 
 
 KINDS = ("raises", "NaN", "negative", "off")
-TRACKING_STEPS = [(model_module, "follow"), (model_module, "view"), (model_module, "publish"), (start_module, "follow")]
-ALL_STEPS = [(phd.TrackingStream, *step) for step in TRACKING_STEPS] + [(phd.PHDStream, stream_module, "estimate")]
+TRACKING_STEPS = [
+    (model_module, "kalman_update"),
+    (model_module, "regularize"),
+    (model_module, "to_estimate"),
+    (start_module, "kalman_update"),
+]
+ALL_STEPS = [(phd.TrackingStream, *step) for step in TRACKING_STEPS] + [(phd.PHDStream, paper_module, "estimate")]
 
 
-def run(method: type[Stream], domain: Domain, ticks: int = 12, **options: Any) -> tuple[list[phd.Release], Any, Stream]:
+def run(method: Any, domain: Domain, ticks: int = 12, **options: Any) -> tuple[list[phd.Release], Any, Stream]:
     noise = RecordingNoise()
-    stream = method(domain, epsilon=1.0, unit=phd.Event(), noise=noise, **options)  # type: ignore[call-arg]
+    stream = method(domain, epsilon=1.0, unit=phd.Event(), noise=noise, **options)
     releases = []
     for tick in range(ticks):
         come = domain.sample(np.array([1]), np.array([500 if tick == 0 else 120]), key=tick)
@@ -241,7 +246,7 @@ def run(method: type[Stream], domain: Domain, ticks: int = 12, **options: Any) -
 
 
 @cache
-def sound_run(method: type[Stream], name: str) -> tuple[list[phd.Release], Any, Stream]:
+def sound_run(method: Any, name: str) -> tuple[list[phd.Release], Any, Stream]:
     return run(method, domain_of(name, 2))
 
 
@@ -250,7 +255,7 @@ def sound_run(method: type[Stream], name: str) -> tuple[list[phd.Release], Any, 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("method", "module", "step"), ALL_STEPS)
 def test_a_fault_in_the_model_never_stops_a_stream(
-    monkeypatch: pytest.MonkeyPatch, name: str, kind: str, method: type[Stream], module: Any, step: str
+    monkeypatch: pytest.MonkeyPatch, name: str, kind: str, method: Any, module: Any, step: str
 ) -> None:
     """Always faulty: every release is whole all the same, budgets are spent as planned, and the total is right."""
     domain, original = domain_of(name, 2), getattr(module, step)
@@ -261,7 +266,7 @@ def test_a_fault_in_the_model_never_stops_a_stream(
     assert any(release.metadata.get("fallback") is True for release in releases)
     assert not any("fallback" in release.metadata for release in expected)
     assert [release.total for release in releases] == pytest.approx([release.total for release in expected], abs=1)
-    if step in ("publish", "estimate"):  # what is published is asked nothing of: the very same noise
+    if step in ("to_estimate", "estimate"):  # what is published is asked nothing of: the very same noise
         assert [(d.scale, d.at.tolist()) for d in faulty.draws] == [(d.scale, d.at.tolist()) for d in noise.draws]
 
 
@@ -269,10 +274,10 @@ def test_a_fault_in_the_model_never_stops_a_stream(
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("method", "module", "step"), ALL_STEPS)
 def test_after_a_fault_in_one_tick_the_stream_goes_on(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str, method: type[Stream], module: Any, step: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str, method: Any, module: Any, step: str
 ) -> None:
     domain, original = domain_of("region", 2), getattr(module, step)
-    stream = method(domain, epsilon=1.0, unit=phd.Event(), noise=phd.Simulation(4))  # type: ignore[call-arg]
+    stream = method(domain, epsilon=1.0, unit=phd.Event(), noise=phd.Simulation(4))
     come = domain.sample(np.array([1]), np.array([400]), key=1)
     with monkeypatch.context() as patch:
         patch.setattr(module, step, lambda *args: spoilt(kind, original(*args)))
@@ -280,7 +285,7 @@ def test_after_a_fault_in_one_tick_the_stream_goes_on(
         assert whole(faulty)
         stream.save(tmp_path / "state")
     copy = method.load(tmp_path / "state")
-    assert copy.release.metadata == faulty.metadata  # type: ignore[union-attr]
+    assert copy.release.metadata == faulty.metadata
     for _ in range(3):
         releases = [one.update(come) for one in (stream, copy)]
         assert all(whole(release) for release in releases)
@@ -291,7 +296,7 @@ def test_after_a_fault_in_one_tick_the_stream_goes_on(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "step", ["best_estimates", "drift_seen", "masses", "cut", "parts_of", "expect", "tuning"], ids=str
+    "step", ["weighted_least_squares", "masses", "choose_zones", "expected_in_block", "learning_from"], ids=str
 )
 def test_any_other_step_of_the_model_may_fail_too(monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     def fails(*_: Any) -> Any:
@@ -303,13 +308,14 @@ def test_any_other_step_of_the_model_may_fail_too(monkeypatch: pytest.MonkeyPatc
     assert any("fallback" in release.metadata for release in releases)
 
 
-def test_the_plain_shares_come_before_the_total_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_plain_splits_come_before_the_total_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     plain, _, _ = run(phd.TrackingStream, SQUARE, ticks=1)
-    monkeypatch.setattr(model_module, "view", lambda *_: 1 / 0)
+    monkeypatch.setattr(model_module, "regularize", lambda *_: 1 / 0)
     releases, _, stream = run(phd.TrackingStream, SQUARE, ticks=1)
     assert releases[0].leaves.size > 10
-    assert stream._model.view is stream._model.shares  # type: ignore[attr-defined]
-    monkeypatch.setattr(model_module, "publish", lambda *_: 1 / 0)
+    model: Any = stream._method
+    assert model._model.view is model._model.splits
+    monkeypatch.setattr(model_module, "to_estimate", lambda *_: 1 / 0)
     releases, _, _ = run(phd.TrackingStream, SQUARE, ticks=1)
     assert releases[0].leaves.tolist() == [1]
     assert releases[0].total == pytest.approx(plain[0].total)
@@ -317,17 +323,17 @@ def test_the_plain_shares_come_before_the_total_alone(monkeypatch: pytest.Monkey
     assert releases[0].sample().shape == (int(releases[0].points[0]), 2)
 
 
-def test_mended_shares_are_shares_and_keep_out_of_places_without_measure() -> None:
-    halves = Halves(domain_of("region", 3))
+def test_mended_splits_are_sound_and_keep_out_of_places_without_measure() -> None:
+    tree = BinaryTree(domain_of("region", 3))
     nodes = np.arange(1, 64)
-    broken = Shares(nodes, np.resize([np.nan, 1.7, -3.0, 0.2, np.inf], 63), np.resize([0.1, np.nan, -2.0], 63))
-    mended = broken.mended(halves)
+    broken = SplitTree(nodes, np.resize([np.nan, 1.7, -3.0, 0.2, np.inf], 63), np.resize([0.1, np.nan, -2.0], 63))
+    mended = broken.mended(tree)
     assert not broken.sound()
     assert mended.sound()
-    first = np.concatenate([halves.first_share(nodes[(1 << b) - 1 : (2 << b) - 1], b) for b in range(6)])
-    np.testing.assert_array_equal(mended.lean[first == 1], 1)
-    np.testing.assert_array_equal(mended.lean[first == 0], -1)
-    np.testing.assert_array_equal(mended.lean[0], 2 * first[0] - 1)
+    first = np.concatenate([tree.first_share(nodes[(1 << b) - 1 : (2 << b) - 1], b) for b in range(6)])
+    np.testing.assert_array_equal(mended.contrast[first == 1], 1)
+    np.testing.assert_array_equal(mended.contrast[first == 0], -1)
+    np.testing.assert_array_equal(mended.contrast[0], 2 * first[0] - 1)
 
 
 def test_running_out_of_memory_is_not_hidden() -> None:
@@ -339,7 +345,7 @@ def test_running_out_of_memory_is_not_hidden() -> None:
 
 
 def test_if_nothing_can_be_published_the_stream_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("phdstream.streams.stream.faults", lambda *_: ["planted"])
+    monkeypatch.setattr("phdstream.release.soundness.faults", lambda *_: ["planted"])
     stream = phd.PHDStream(SQUARE, 1.0, phd.Event(), noise=phd.Simulation(1))
     with pytest.raises(StateError, match="planted"):
         stream.update([(0.5, 0.5)])

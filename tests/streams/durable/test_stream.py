@@ -20,6 +20,7 @@ import phdstream as phd
 from phdstream.errors import InputError, StateError
 from phdstream.streams.durable.commits import Marker
 from phdstream.streams.durable.locked_folder import LockedFolder
+from phdstream.streams.paper.method import PaperMethod
 from phdstream.streams.state import decode_state, encode_state, replace_file
 from tests.thorough import cases
 
@@ -257,7 +258,7 @@ class TestWhatTheHandleShows:
         with phd.durable(tmp_path, new_stream()) as stream:
             stream.update(points(1))
             with monkeypatch.context() as patch:
-                patch.setattr(phd.PHDStream, "_release_tick", fail)
+                patch.setattr(PaperMethod, "release_tick", fail)
                 with pytest.raises(MemoryError):
                     stream.update(points(2))
             assert stream.tick == 1

@@ -14,7 +14,7 @@ from phdstream.domains import chunks, divide_among_children, hash_uniform
 from phdstream.release.release import _difference
 from phdstream.streams import code_counts
 from phdstream.streams.code_counts import CodeCounts
-from phdstream.streams.paper.selection import Level
+from phdstream.streams.paper.model.selection import Level
 from tests import plain
 
 BOXES = [
@@ -86,7 +86,7 @@ def test_counts_are_those_of_prefixes_in_any_order_of_asking(few, leading, data)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(code_counts, "_FEW", few)
         patch.setattr(code_counts, "_LEADING_BITS", (leading, leading))
-        counts = CodeCounts(box, np.array(codes, dtype=np.int64))
+        counts = CodeCounts(np.array(codes, dtype=np.int64), box.total_bits)
         for nodes in asked:
             assert counts.within(np.array(nodes)).tolist() == [plain.count(box, codes, node) for node in nodes]
         for level in range(box.depth + 1):
@@ -97,7 +97,7 @@ def test_counts_are_those_of_prefixes_in_any_order_of_asking(few, leading, data)
 def test_only_events_where_nodes_are_asked_for_are_sorted():
     box = phd.Box([(0, 1), (0, 1)], depth=30)
     codes = np.r_[0, np.random.default_rng(1).integers(1 << 30, size=100_000)]
-    counts = CodeCounts(box, codes)
+    counts = CodeCounts(codes, box.total_bits)
     assert counts.within(np.arange(1 << 12, 1 << 13)).sum() == codes.size
     assert counts._sorted.size == 0
     deep = np.array([1 << 25])

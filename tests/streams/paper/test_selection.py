@@ -74,6 +74,6 @@ def test_the_stream_equals_selective_counting(counter: Any, seed: int) -> None:
         release = stream.update(place(DOMAIN, come), place(DOMAIN, gone))
         selection = counting.step((come.tolist(), gone.tolist()))
         assert sorted(selection.labels) == sorted(release.leaves.tolist())  # type: ignore[type-var]
-        rows = {int(node): row for row, node in enumerate(stream._store["node"])}
-        outputs = stream.counter.output(stream._store.bank.state)
+        store = stream._paper._store
+        rows, outputs = {int(node): row for row, node in enumerate(store["node"])}, store["counted"]
         assert list(selection.totals) == [int(outputs[rows[v]]) for v in selection.labels]  # type: ignore[index]

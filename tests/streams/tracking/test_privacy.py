@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar
 
@@ -12,11 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import phdstream as phd
-from phdstream.privacy import SharedNoise
+from phdstream.arrays import Ints
+from phdstream.domains.prefixes import are_disjoint
+from phdstream.privacy import DivisibleNoise
+from phdstream.streams.tracking import TrackingParameters
 from tests.forcing import Script, all_outputs, random_choices
-from tests.noises import Ints, KnownNoise, log_pmf
+from tests.noises import KnownNoise, log_pmf
+from tests.thorough import cases
 
 TOLERANCE = 1e-9
+pytestmark = pytest.mark.slow
 Event = tuple[int, float, int]  # tick, place, sign
 
 
@@ -28,7 +34,7 @@ class ForcedSums(KnownNoise):
         self.choose, self.sums, self.log_probability = choose, sums, 0.0
         self.calls: list[tuple[float, Ints, Ints]] = []
         self.open_counts: list[ForcedParts] = []
-        self.looked_at: list[tuple[Ints, Ints]] = []
+        self.stages: list[tuple[Ints, Ints]] = []
 
     def add(self, values: Ints, scale: float, at: Ints) -> Ints:
         chosen = self.chosen(values.size)
@@ -36,50 +42,43 @@ class ForcedSums(KnownNoise):
         self.log_probability += sum(log_pmf(int(k), scale) for k in chosen - values)
         return chosen
 
+    def divisible(self, scale: float, parts: Ints, at: Ints) -> DivisibleNoise:
+        return ForcedParts(self, scale, parts, at)
+
     def chosen(self, size: int) -> Ints:
         return np.array([self.sums[self.choose(len(self.sums))] for _ in range(size)], dtype=np.int64)
 
 
-class ForcedParts:
-    """In place of `SharedNoise`: takes what is released from the script, whatever the data.
+class ForcedParts(DivisibleNoise):
+    """Takes what is released from the script, whatever the data.
 
-    A released value is the sum of numbers chosen for the parts a node holds, so all looks agree with each other. The
+    A released value is the sum of numbers chosen for the parts a node has, so all stages agree with each other. The
     part of a final node is then the number minus the true count, and a dropped part the number itself: what
-    the last look costs is all that depends on the data (`privacy.divisible_noise` says why; its test adds it up).
+    the last stage costs is all that depends on the data (`privacy.divisible_noise` says why; its test adds it up).
     """
 
-    def __init__(self, noise: ForcedSums, scale: float, held: Ints, at: Ints) -> None:
-        self.noise, self.scale, self.chosen = noise, scale, noise.chosen(int(held.sum()))
+    def __init__(self, noise: ForcedSums, scale: float, parts: Ints, at: Ints) -> None:
+        self.noise, self.scale, self.chosen = noise, scale, noise.chosen(int(parts.sum()))
         self.call = len(noise.calls)
-        noise.calls.append((scale, at, held))
+        noise.calls.append((scale, at, parts))
         noise.open_counts.append(self)
-        self.held, self.loss = held, 0.0
+        self.parts, self.loss = parts, 0.0
 
-    def add(self, values: Ints, first: Ints, held: Ints, at: Ints) -> Ints:
-        self.held = held
-        self.noise.looked_at.append((np.array(at), np.array(held)))
+    def add(self, values: Ints, first: Ints, parts: Ints, at: Ints) -> Ints:
+        self.parts = parts
+        self.noise.stages.append((np.array(at), np.array(parts)))
         self.noise.calls[self.call] = (self.scale, np.array(at), np.array(values))
         ends = np.concatenate([[0], np.cumsum(self.chosen)])
-        noisy: Ints = ends[first + held] - ends[first]
+        noisy: Ints = ends[first + parts] - ends[first]
         self.noise.log_probability -= self.loss
         self.loss = sum(log_pmf(int(k), self.scale) for k in noisy - values)
         self.noise.log_probability += self.loss
         return noisy
 
 
-@pytest.fixture(autouse=True)
-def parts_are_forced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take the noise of fine counts from scripts, too."""
-    monkeypatch.setattr("phdstream.streams.tracking.staging.SharedNoise", forced_or_not)
-
-
-def forced_or_not(noise: Any, scale: float, held: Ints, at: Ints) -> ForcedParts | SharedNoise:
-    return (ForcedParts if isinstance(noise, ForcedSums) else SharedNoise)(noise, scale, held, at)
-
-
 def finished(noise: ForcedSums) -> ForcedSums:
-    """Return the noise, if in the end every counted node held one part: else the last look was not the final one."""
-    assert all((count.held == 1).all() for count in noise.open_counts)
+    """Return the noise, if in the end every counted node had one part: else the last stage was not the final one."""
+    assert all((count.parts == 1).all() for count in noise.open_counts)
     return noise
 
 
@@ -117,7 +116,8 @@ class TestExactLoss:
         return losses.tolist()
 
     def test_every_output_of_a_start_and_a_block(self) -> None:
-        make = partial(self.make, 1, insert_only=True)
+        rounds = {"start.rounds": ((0.4, ((6.0, 1), (6.0, 0))), (0.6, ((4.5, 0),)))}  # fewer than usual: so are outputs
+        make = partial(self.make, 1, insert_only=True, parameters=TrackingParameters().changed(rounds))
         base = [event for event in self.base if event[2] > 0]
         outputs = list(all_outputs(lambda choose: play(make(), base, 2, ForcedSums(choose, self.sums))))
         assert len(outputs) > 200
@@ -128,7 +128,7 @@ class TestExactLoss:
     @pytest.mark.parametrize("options", [{}, {"window": 2}, {"start_after": 2}, {"insert_only": True}], ids=str)
     def test_random_outputs_of_several_blocks(self, options: dict[str, Any]) -> None:
         make, ticks = partial(self.make, 3, **options), 4
-        outputs = [np.random.default_rng(seed).integers(0, 2, 400).tolist() for seed in range(40)]
+        outputs = [np.random.default_rng(seed).integers(0, 2, 400).tolist() for seed in range(cases(12, 40))]
         losses = self.losses(make, ticks, outputs)
         assert max(losses) <= 1.0 + TOLERANCE
         assert max(losses) > 0.9
@@ -153,7 +153,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=cases(8, 25), deadline=None)
 @given(seed=st.integers(0, 100_000), sign=st.sampled_from([1, -1]), fanout=st.sampled_from([2, 4]))
 def test_every_noise_call_sees_at_most_what_was_declared(
     options: dict[str, Any], seed: int, sign: int, fanout: int
@@ -166,7 +166,7 @@ def test_every_noise_call_sees_at_most_what_was_declared(
         return
     event, when = rng.random((1, 2)), int(rng.integers(9))
     ticks = [random_tick(rng, deletes) for _ in range(9)]
-    calls, looks = [], []
+    calls, stages = [], []
     for with_event in (False, True):
         stream = phd.TrackingStream(domain, 1.0, phd.Event(), **options)
         noise = stream.noise = ForcedSums(random_choices(seed), (-20, 0, 30, 300))
@@ -175,10 +175,10 @@ def test_every_noise_call_sees_at_most_what_was_declared(
                 come, gone = (np.r_[come, event], gone) if sign > 0 else (come, np.r_[gone, event])
             stream.update(come, gone)
         calls.append(finished(noise).calls)
-        looks.append(noise.looked_at)
+        stages.append(noise.stages)
     assert len(calls[0]) == len(calls[1])
-    for look, look_2 in zip(*looks, strict=True):  # every stage of a fine count asks the same, too
-        np.testing.assert_array_equal(look, look_2)
+    for stage, stage_2 in zip(*stages, strict=True):  # every stage of a fine count asks the same, too
+        np.testing.assert_array_equal(stage, stage_2)
     spent = 0.0
     for (scale, at, values), (scale_2, at_2, values_2) in zip(*calls, strict=True):
         assert scale == scale_2
@@ -189,7 +189,7 @@ def test_every_noise_call_sees_at_most_what_was_declared(
     assert spent <= stream.budget.count + 1e-12
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=cases(8, 20), deadline=None)
 @given(seed=st.integers(0, 100_000))
 def test_counted_nodes_are_disjoint(seed: int) -> None:
     """What parallel composition needs: within one call no node lies inside another."""
@@ -199,9 +199,7 @@ def test_counted_nodes_are_disjoint(seed: int) -> None:
     for _ in range(8):
         stream.update(*random_tick(rng, deletes=True))
     for _, at, _ in noise.calls:
-        first, past = stream._halves.code_range(np.sort(at))
-        order = np.argsort(first)
-        assert (past[order][:-1] <= first[order][1:]).all()
+        assert are_disjoint(at, stream.domain.total_bits)
 
 
 @pytest.mark.parametrize(
@@ -220,8 +218,8 @@ def test_a_units_events_share_epsilon(unit: Any, options: dict[str, Any], events
     stream = phd.TrackingStream(phd.Box([(0, 1)]), 1.2, unit, **options)
     assert stream.budget.count <= 1.2 / events
     assert stream.budget.count == pytest.approx(1.2 / events)
-    parts = (stream._for_total, stream._for_zones, stream._for_leaves)
-    assert sum(parts) <= stream.budget.count * (1 + 1e-12)
+    method: Any = stream._method
+    assert sum(map(Fraction, method._spending)) <= Fraction(stream.budget.count)
 
 
 def test_the_open_blocks_events_are_said_to_be_private() -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import phdstream as phd
 from phdstream.domains import ROOT, Domain
+from phdstream.domains.binary_tree import BinaryTree
 from phdstream.errors import BudgetError, InputError, StateError
-from phdstream.streams.tracking.halves import Halves
 from tests.domains.test_every_domain import DOMAINS
 from tests.noises import KnownNoise
 
@@ -126,10 +126,10 @@ class TestEveryDomain:
     def test_halves_have_the_domains_measure(self, make: Callable[[], Domain]) -> None:
         """Sums over the binary view, down to the domain's second level, are the domain's own measures."""
         domain = make()
-        halves, nodes, part = Halves(domain), np.array([ROOT]), np.ones(1)
+        tree, nodes, part = BinaryTree(domain), np.array([ROOT]), np.ones(1)
         last = int(domain.bits_through[min(2, domain.depth)])
         for bits in range(last):
-            first = halves.first_share(nodes, bits)
+            first = tree.first_share(nodes, bits)
             part = np.stack([part * first, part * (1 - first)], axis=1).ravel()
             nodes = np.stack([2 * nodes, 2 * nodes + 1], axis=1).ravel()
             nodes, part = nodes[part > 0], part[part > 0]
@@ -158,7 +158,7 @@ class TestWindow:
         for _ in range(3):
             release = stream.update()
         assert release.total == pytest.approx(0, abs=1e-6)
-        assert stream._model.totals.variance < 50 * 2 / (0.03 * 0.5) ** 2
+        assert stream._method._model.totals.variance < 50 * 2 / (0.03 * 0.5) ** 2
 
     def test_the_error_of_the_total_stops_growing(self) -> None:
         errors = {"early": [], "late": []}

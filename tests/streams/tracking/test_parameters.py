@@ -1,0 +1,75 @@
+"""The parameters of tracking: ranges, names, JSON, and that every switch does something."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+
+import phdstream as phd
+from phdstream.errors import InputError
+from phdstream.streams.tracking import TrackingParameters
+
+SWITCHES: dict[str, Any] = {
+    "budget.growth": 1.0,
+    "fine_counts.stages": ((3.0, 0),),
+    "fine_counts.return_dropped_noise": False,
+    "block_length.adapts": False,
+    "zones.on": False,
+    "drift.on": False,
+    "exploration.inserts": 0.0,
+    "filter.uneven_vary_less": False,
+    "filter.prior_from_emptiness": False,
+    "empty_halves.on": False,
+    "empty_children.on": False,
+    "smoothing.on": False,
+    "smoothing.halvings": 0,
+}
+
+
+def test_they_survive_json() -> None:
+    changed = TrackingParameters().changed(SWITCHES)
+    assert TrackingParameters.from_dict(json.loads(json.dumps(changed.to_dict()))) == changed
+    assert TrackingParameters.from_dict({}) == TrackingParameters()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("smoothing.steepest", 2.0, "from 0 to 0.99"),
+        ("smoothing.on", 1, "True or False"),
+        ("budget.total", -0.1, "from 0.0001"),
+        ("smoothing.onn", True, "did you mean 'on'"),
+        ("smothing.on", True, "did you mean 'smoothing'"),
+    ],
+)
+def test_what_is_out_of_range_or_unknown_is_refused(name: str, value: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        TrackingParameters().changed({name: value})
+
+
+def test_every_parameter_has_a_unit_and_a_reason() -> None:
+    for group in fields(TrackingParameters):
+        own = getattr(TrackingParameters(), group.name)
+        about = fields(own) if hasattr(own, "__dataclass_fields__") else [group]
+        assert all(part.metadata["unit"] and part.metadata["why"] for part in about)
+
+
+@pytest.mark.parametrize("name", SWITCHES)
+def test_every_switch_changes_what_is_released(name: str) -> None:
+    """On a stream with few points at first, empty places, and a crowd that moves half-way."""
+    releases = []
+    for parameters in (TrackingParameters(), TrackingParameters().changed({name: SWITCHES[name]})):
+        rng = np.random.default_rng(1)
+        stream = phd.TrackingStream(
+            phd.Box([(0, 1), (0, 1)], depth=14), 1.0, phd.Event(), parameters=parameters, noise=phd.Simulation(2)
+        )
+        for tick in range(15):
+            centre = 0.3 if tick < 7 else 0.7
+            come = np.clip(rng.normal(centre, 0.05, (400, 2)), 0, 1)
+            release = stream.update(come, come[:100] if tick else None)
+        releases.append(release.estimate)
+    assert releases[0].count.size != releases[1].count.size or (releases[0].count != releases[1].count).any()
