@@ -36,6 +36,10 @@ def _switch(why: str) -> Any:
     return field(default=True, metadata={"unit": "switch", "why": why})
 
 
+_MOST_FOR_ZONES = 0.95
+"""Of an event's budget, for totals and zones together."""
+
+
 class _Checked:
     """Refuses values outside their bounds."""
 
@@ -60,6 +64,11 @@ class BudgetSplit(_Checked):
     zones: float = _number(0.04, "share of ε", 1e-4, 0.2, "for the zone, with many points")
     many: float = _number(20_000, "points · ε", 1, 1e9, "with fewer, both shares grow as the cube root")
     growth: float = _number(4.5, "factor", 1, 4.5, "they grow no further; 1: they do not grow")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.growth * (self.total + self.zones) > _MOST_FOR_ZONES:
+            raise InputError("budget: with this growth next to nothing would be left for the fine count of a block.")
 
 
 @dataclass(frozen=True)
