@@ -33,7 +33,7 @@ TABLE = DOCS / "results" / "utility.csv"
 WORLD = {"type": "box", "bounds": [[-180, 180], [-90, 90]], "depth": 42}
 NEW_YORK = {"type": "box", "bounds": [[-74.3, -73.65], [40.5, 41.0]], "depth": 24}
 """The finest cells are 10 to 20 m wide, about what a phone knows; at depth 20 the world's were 39 km by 20 km."""
-COLUMNS = {"time": "time", "coordinates": ["lon", "lat"]}
+COLUMNS: dict[str, Any] = {"time": "time", "coordinates": ["lon", "lat"]}
 GOWALLA = COLUMNS | {"file": "gowalla_union.parquet", "every": "1d"}
 GOWALLA |= {"start": date(2009, 2, 4), "end": date(2010, 10, 24)}
 NYC = COLUMNS | {"file": "gowalla_nyc.parquet", "every": "1d", "start": date(2009, 4, 1), "end": date(2010, 10, 24)}
@@ -249,7 +249,8 @@ if __name__ == "__main__":
     parser.add_argument("--against", type=Path)
     asked = parser.parse_args()
     if asked.what == "run":
-        run(*asked.folders, asked.seeds, asked.workers, asked.only)
+        data, results = asked.folders
+        run(data, results, asked.seeds, asked.workers, asked.only)
     elif asked.what == "collect":
         collect(*asked.folders)
     elif asked.what in ("quick", "ablate"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal, localcontext
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ rules = st.builds(calibrate_split, epsilons, fanouts)
 # --- straight from PRIVACY.md ---
 
 
-def log_probability_of_split(b, scale, threshold):
+def log_probability_of_split(b: Any, scale: Any, threshold: Any) -> Any:
     """Return ``ln P(b + Z > θ)`` for an array of counts b, from ``P(Z >= k)``."""
     k = threshold + 1 - np.asarray(b, dtype=float)
     alpha = math.exp(-1 / scale)
@@ -34,13 +35,13 @@ def log_probability_of_split(b, scale, threshold):
     return np.where(k >= 1, above, below)
 
 
-def rho(b, scale, bias, threshold=0):
+def rho(b: Any, scale: Any, bias: Any, threshold: Any = 0) -> Any:
     lower = np.maximum(b - 1, threshold - bias)
     here, there = (log_probability_of_split(x, scale, threshold) for x in (b, lower))
     return here - there
 
 
-def worst_path(scale, bias, threshold=0, nodes=120):
+def worst_path(scale: Any, bias: Any, threshold: Any = 0, nodes: Any = 120) -> Any:
     """Return the maximum over b0 of Σ_i ρ(b0 + i·δ)."""
     start = np.arange(threshold - bias, threshold + bias + 2)
     return rho(start[:, None] + bias * np.arange(nodes), scale, bias, threshold).sum(axis=1).max()
@@ -50,12 +51,12 @@ def worst_path(scale, bias, threshold=0, nodes=120):
     ("fanout", "epsilon", "scale"),
     [(4, 0.25, 8.656), (4, 0.5, 4.328), (4, 1.0, 2.164), (2, 0.25, 10.099), (2, 0.5, 4.958), (2, 1.0, 2.473)],
 )
-def test_reference_values(fanout, epsilon, scale):
+def test_reference_values(fanout: Any, epsilon: Any, scale: Any) -> None:
     assert round(calibrate_split(epsilon, fanout).scale, 3) == scale
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_tail_is_the_sum_of_probabilities(scale):
+def test_tail_is_the_sum_of_probabilities(scale: Any) -> None:
     far = int(60 * scale) + 60
     for k in range(-20, 21):
         total = math.fsum(pmf(np.arange(k, far), scale).tolist())
@@ -64,28 +65,28 @@ def test_tail_is_the_sum_of_probabilities(scale):
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_loss_of_a_split_is_largest_at_the_threshold_and_falls_above_it(scale):
+def test_loss_of_a_split_is_largest_at_the_threshold_and_falls_above_it(scale: Any) -> None:
     losses = [split_loss(excess, scale) for excess in range(-5, 60)]
     assert losses[0] == 1 / scale
     assert all(after <= before * (1 + 1e-12) for before, after in pairwise(losses))
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_loss_of_a_split_is_the_definition(scale):
+def test_loss_of_a_split_is_the_definition(scale: Any) -> None:
     for excess in range(-5, 30):
         assert split_loss(excess, scale) == pytest.approx(rho(excess, scale, bias=100), rel=1e-7, abs=1e-13)
 
 
 @settings(max_examples=100, deadline=None)
 @given(rules)
-def test_loss_of_a_rule_is_the_worst_over_all_paths(rule):
+def test_loss_of_a_rule_is_the_worst_over_all_paths(rule: Any) -> None:
     assert rule.loss == path_loss(rule.scale, rule.bias)
     assert rule.loss == pytest.approx(worst_path(rule.scale, rule.bias), rel=1e-9)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.floats(0.05, 200), st.integers(1, 300))
-def test_path_loss_is_the_worst_over_all_paths_whatever_the_bias(scale, bias):
+def test_path_loss_is_the_worst_over_all_paths_whatever_the_bias(scale: Any, bias: Any) -> None:
     nodes = int(40 * scale / bias) + 3  # ρ falls as exp(-b/λ)
     if nodes * bias < 10**5:
         assert path_loss(scale, bias) == pytest.approx(worst_path(scale, bias, nodes=nodes), rel=1e-9)
@@ -93,7 +94,7 @@ def test_path_loss_is_the_worst_over_all_paths_whatever_the_bias(scale, bias):
 
 @settings(deadline=None)
 @given(rules, st.integers(-50, 50))
-def test_the_threshold_does_not_matter(rule, threshold):
+def test_the_threshold_does_not_matter(rule: Any, threshold: Any) -> None:
     expected = worst_path(rule.scale, rule.bias)
     assert worst_path(rule.scale, rule.bias, threshold) == pytest.approx(expected, rel=1e-9)
 
@@ -105,19 +106,19 @@ def test_the_threshold_does_not_matter(rule, threshold):
 @given(epsilons, fanouts)
 @example(1e-3, 2)
 @example(50.0, 16)
-def test_the_budget_is_met(epsilon, fanout):
+def test_the_budget_is_met(epsilon: Any, fanout: Any) -> None:
     assert calibrate_split(epsilon, fanout).loss <= epsilon
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.floats(math.log(1e-6), math.log(50)).map(math.exp), fanouts)
-def test_the_budget_is_met_in_fifty_digits(epsilon, fanout):
+def test_the_budget_is_met_in_fifty_digits(epsilon: Any, fanout: Any) -> None:
     rule = calibrate_split(epsilon, fanout)
     with localcontext(prec=50):
         assert fifty_digit_loss(Decimal(rule.scale), rule.bias) <= Decimal(epsilon)
 
 
-def fifty_digit_loss(scale, bias):
+def fifty_digit_loss(scale: Any, bias: Any) -> Any:
     """Return 1/λ (the split just above the floor) plus ρ at 1, 1 + δ, 1 + 2δ, ... above the threshold."""
     alpha = (-1 / scale).exp()
     loss, excess, term = 1 / scale, 1, Decimal(1)
@@ -130,14 +131,14 @@ def fifty_digit_loss(scale, bias):
 
 @settings(max_examples=200, deadline=None)
 @given(epsilons, fanouts)
-def test_the_bias_belongs_to_the_scale(epsilon, fanout):
+def test_the_bias_belongs_to_the_scale(epsilon: Any, fanout: Any) -> None:
     rule = calibrate_split(epsilon, fanout)
     assert (rule.bias - 1) / math.log(fanout) <= rule.scale <= rule.bias / math.log(fanout)
 
 
 @settings(max_examples=200, deadline=None)
 @given(epsilons, fanouts)
-def test_a_thousandth_less_noise_breaks_the_budget(epsilon, fanout):
+def test_a_thousandth_less_noise_breaks_the_budget(epsilon: Any, fanout: Any) -> None:
     rule = calibrate_split(epsilon, fanout)
     less = rule.scale * 0.999
     same_bias = math.ceil(less * math.log(fanout)) == rule.bias
@@ -146,7 +147,7 @@ def test_a_thousandth_less_noise_breaks_the_budget(epsilon, fanout):
 
 @settings(max_examples=50, deadline=None)
 @given(st.floats(math.log(0.05), math.log(50)).map(math.exp), fanouts)
-def test_no_smaller_bias_can_meet_the_budget(epsilon, fanout):
+def test_no_smaller_bias_can_meet_the_budget(epsilon: Any, fanout: Any) -> None:
     rule = calibrate_split(epsilon, fanout)
     for bias in range(1, rule.bias):
         most_noise = bias / math.log(fanout)
@@ -155,7 +156,7 @@ def test_no_smaller_bias_can_meet_the_budget(epsilon, fanout):
 
 @settings(max_examples=50, deadline=None)
 @given(st.floats(math.log(1e-5), math.log(1e-2)).map(math.exp), fanouts)
-def test_the_next_smaller_bias_cannot_meet_a_small_budget(epsilon, fanout):
+def test_the_next_smaller_bias_cannot_meet_a_small_budget(epsilon: Any, fanout: Any) -> None:
     bias = calibrate_split(epsilon, fanout).bias - 1
     assert path_loss(bias / math.log(fanout), bias) > epsilon * (1 - 1e-8)
 
@@ -163,20 +164,20 @@ def test_the_next_smaller_bias_cannot_meet_a_small_budget(epsilon, fanout):
 # --- whole paths, both directions ---
 
 
-def log_probability_of_leaf(b, scale, threshold=0):
+def log_probability_of_leaf(b: Any, scale: Any, threshold: Any = 0) -> Any:
     """Return ``ln P(b + Z <= θ)``: by symmetry of Z, that of ``2θ + 1 - b + Z > θ``."""
     return log_probability_of_split(2 * threshold + 1 - b, scale, threshold)
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_a_leaf_that_would_have_split_loses_at_most_one_over_the_scale(scale):
+def test_a_leaf_that_would_have_split_loses_at_most_one_over_the_scale(scale: Any) -> None:
     counts = np.arange(-100, 101)
     loss = log_probability_of_leaf(counts - 1, scale) - log_probability_of_leaf(counts, scale)
     assert (loss >= 0).all()
     assert (loss <= 1 / scale + 1e-9).all()
 
 
-def log_probabilities_of_trees(counts, rule):
+def log_probabilities_of_trees(counts: Any, rule: Any) -> Any:
     """Return ln P(the path ends in a leaf at depth i), for each i, and of splitting all the way down."""
     biased = np.maximum(counts - rule.bias * np.arange(len(counts)), rule.floor) - rule.threshold
     splits = np.r_[0, log_probability_of_split(biased, rule.scale, 0).cumsum()]
@@ -190,7 +191,9 @@ def log_probabilities_of_trees(counts, rule):
     st.integers(-3, 3),
     st.lists(st.integers(0, 200), min_size=1, max_size=12).map(sorted),
 )
-def test_one_insert_costs_any_monotone_path_at_most_the_budget(epsilon, fanout, threshold, counts):
+def test_one_insert_costs_any_monotone_path_at_most_the_budget(
+    epsilon: Any, fanout: Any, threshold: Any, counts: Any
+) -> None:
     rule = calibrate_split(epsilon, fanout, threshold)
     counts = np.array(counts[::-1])
     loss = log_probabilities_of_trees(counts + 1, rule) - log_probabilities_of_trees(counts, rule)
@@ -200,7 +203,7 @@ def test_one_insert_costs_any_monotone_path_at_most_the_budget(epsilon, fanout, 
 
 
 @pytest.mark.parametrize(("fanout", "times"), [(2, 6.7), (4, 8.6)])
-def test_the_papers_score_leaks_because_it_is_not_monotone(fanout, times):
+def test_the_papers_score_leaks_because_it_is_not_monotone(fanout: Any, times: Any) -> None:
     """At depth 20, with children at the threshold like their parents, under the paper's scale."""
     epsilon = 1e-3
     scale = (2 * fanout - 1) / (fanout - 1) / epsilon
@@ -210,13 +213,13 @@ def test_the_papers_score_leaks_because_it_is_not_monotone(fanout, times):
 # --- the rule as a value ---
 
 
-def test_threshold_and_floor():
+def test_threshold_and_floor() -> None:
     rule = calibrate_split(1.0, 4, 7)
     assert (rule.threshold, rule.floor) == (7, 7 - rule.bias)
     assert rule == SplitRule(rule.scale, rule.bias, 7)
 
 
 @pytest.mark.parametrize("epsilon", [0, -1.0, math.nan, math.inf])
-def test_a_budget_that_promises_nothing_is_refused(epsilon):
+def test_a_budget_that_promises_nothing_is_refused(epsilon: Any) -> None:
     with pytest.raises(BudgetError, match="positive number"):
         calibrate_split(epsilon, 4)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,7 +53,7 @@ def last_boundary(digit: Digit) -> int:
 
 @settings(deadline=None)
 @given(positive, st.integers(8, 300))
-def test_bounds_enclose_the_exponential_closely(x, bits):
+def test_bounds_enclose_the_exponential_closely(x: Any, bits: Any) -> None:
     low, high = exp_bounds(x, bits)
     with localcontext() as context:
         context.prec = 150
@@ -62,7 +63,7 @@ def test_bounds_enclose_the_exponential_closely(x, bits):
 
 @settings(deadline=None, max_examples=30)
 @given(positive, st.integers(1, 40), st.sampled_from([16, 64, 192]))
-def test_bounds_enclose_every_power(x, count, bits):
+def test_bounds_enclose_every_power(x: Any, count: Any, bits: Any) -> None:
     with localcontext() as context:
         context.prec = 150
         for k, (low, high) in enumerate(power_bounds(x, count, bits), 1):
@@ -71,7 +72,7 @@ def test_bounds_enclose_every_power(x, count, bits):
 
 
 @every_scale
-def test_every_boundary_is_the_floor_of_the_distribution_function(scale):
+def test_every_boundary_is_the_floor_of_the_distribution_function(scale: Any) -> None:
     for digit in _digits(scale):
         assert digit._boundaries.size == last_boundary(digit)
         for k in {1, 2, 3, 7, 50, 100, 254, 255, last_boundary(digit)} & set(range(1, last_boundary(digit) + 1)):
@@ -82,7 +83,7 @@ def test_every_boundary_is_the_floor_of_the_distribution_function(scale):
 
 
 @pytest.mark.parametrize("bits", [3, 16, 64, 128, 200])
-def test_a_boundary_at_more_bits_begins_as_at_fewer(bits):
+def test_a_boundary_at_more_bits_begins_as_at_fewer(bits: Any) -> None:
     digit = Digit(Fraction(3, 7), 8, closed=True)
     for k in range(1, 8):
         with localcontext() as context:
@@ -91,7 +92,7 @@ def test_a_boundary_at_more_bits_begins_as_at_fewer(bits):
 
 
 @every_scale
-def test_the_digits_make_up_the_geometric_distribution(scale):
+def test_the_digits_make_up_the_geometric_distribution(scale: Any) -> None:
     """The product of the digits' exact probabilities is ``(1 - a)·a^g`` for every g that is looked at."""
     digits = _digits(scale)
     x = 1 / Fraction(scale)
@@ -107,11 +108,11 @@ def test_the_digits_make_up_the_geometric_distribution(scale):
 # --- decisions ---
 
 
-def forced(monkeypatch, *draws):
+def forced(monkeypatch: Any, *draws: Any) -> Any:
     """Let the sampler read the given words instead of random ones; return how many are left."""
     left = [list(words) for words in draws]
 
-    def read(kind, size):
+    def read(kind: Any, size: Any) -> Any:
         words = left.pop(0)
         assert len(words) == size
         return np.array(words, dtype=kind)
@@ -129,7 +130,7 @@ def outcome_by_definition(digit: Digit, word: int, bits: int) -> int:
 
 
 @pytest.mark.parametrize("scale", [0.3, 4.3, 65.0])
-def test_all_first_words_are_decided_rightly_or_not_at_all(scale):
+def test_all_first_words_are_decided_rightly_or_not_at_all(scale: Any) -> None:
     """All 2^16 of them: the mass decided for each outcome lies inside its exact share, next to both its edges."""
     for digit in _digits(scale):
         edges = [
@@ -148,7 +149,7 @@ def test_all_first_words_are_decided_rightly_or_not_at_all(scale):
 
 @pytest.mark.parametrize("scale", [0.3, 4.3, 65.0])
 @pytest.mark.parametrize("offset", [-1, 1])
-def test_words_beside_a_boundary_are_decided_by_64_bits(monkeypatch, scale, offset):
+def test_words_beside_a_boundary_are_decided_by_64_bits(monkeypatch: Any, scale: Any, offset: Any) -> None:
     for digit in _digits(scale):
         for k in (1, 2, 5, 9):
             word = int(digit._boundaries[k - 1]) + offset
@@ -160,7 +161,7 @@ def test_words_beside_a_boundary_are_decided_by_64_bits(monkeypatch, scale, offs
 @pytest.mark.parametrize("digit", [Digit(Fraction(3, 7), 8, True), Digit(Fraction(3, 7), 8, False)])
 @pytest.mark.parametrize("more", [1, 2, 3])
 @pytest.mark.parametrize("offset", [-1, 1])
-def test_a_word_on_a_boundary_is_decided_by_more_bits(monkeypatch, digit, more, offset):
+def test_a_word_on_a_boundary_is_decided_by_more_bits(monkeypatch: Any, digit: Any, more: Any, offset: Any) -> None:
     """Words that follow the boundary for 64, 128 and 192 bits, and then leave it by one, up or down."""
     bits = 64 * (more + 1)
     word = digit.boundary(3, bits) + offset
@@ -170,7 +171,7 @@ def test_a_word_on_a_boundary_is_decided_by_more_bits(monkeypatch, digit, more, 
     assert not left
 
 
-def test_outcomes_too_rare_for_64_bits_are_told_apart_by_more(monkeypatch):
+def test_outcomes_too_rare_for_64_bits_are_told_apart_by_more(monkeypatch: Any) -> None:
     """At a tiny scale all boundaries share their first 64 bits: P(G >= 1) is about exp(-100)."""
     (digit,) = _digits(0.01)
     ones = 2**64 - 1
@@ -186,11 +187,11 @@ def test_outcomes_too_rare_for_64_bits_are_told_apart_by_more(monkeypatch):
     assert digit.draw(1).tolist() == [1]
 
 
-def test_the_top_goes_on_where_it_ends(monkeypatch):
+def test_the_top_goes_on_where_it_ends(monkeypatch: Any) -> None:
     drawn = iter([[3, 1024, 1024], [1024, 5], [7]])
 
     class Top:
-        def draw(self, size):
+        def draw(self, size: Any) -> Any:
             outcomes = np.array(next(drawn))
             assert outcomes.size == size
             return outcomes
@@ -198,9 +199,9 @@ def test_the_top_goes_on_where_it_ends(monkeypatch):
     assert laplace._draw_top(Top(), 3).tolist() == [3, 2055, 1029]
 
 
-def test_noise_that_does_not_fit_is_refused_not_wrapped():
+def test_noise_that_does_not_fit_is_refused_not_wrapped() -> None:
     class Top:
-        def draw(self, size):
+        def draw(self, size: Any) -> Any:
             return np.full(size, 1024)
 
     with pytest.raises(OverflowError, match="64 bits"):
@@ -210,7 +211,7 @@ def test_noise_that_does_not_fit_is_refused_not_wrapped():
 
 
 @pytest.mark.parametrize("scale", [0, -1.0, math.nan, math.inf, LARGEST_SCALE * 1.01])
-def test_a_scale_that_cannot_be_is_refused(scale):
+def test_a_scale_that_cannot_be_is_refused(scale: Any) -> None:
     with pytest.raises(BudgetError, match="scale"):
         discrete_laplace(scale, 1)
 
@@ -220,7 +221,7 @@ def test_a_scale_that_cannot_be_is_refused(scale):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("scale", [0.3, 4.3, 65.0, 300.0])
-def test_draws_agree_with_opendp(scale):
+def test_draws_agree_with_opendp(scale: Any) -> None:
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
@@ -235,7 +236,7 @@ def test_draws_agree_with_opendp(scale):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("scale", [0.7, 20.0, 65.0, 5e3, 1e6, 1e12])
-def test_draws_follow_the_distribution_at_every_scale(scale):
+def test_draws_follow_the_distribution_at_every_scale(scale: Any) -> None:
     sample = discrete_laplace(scale, 200_000)
     cuts = np.unique(np.round(scale * np.linspace(-6, 6, 61)).astype(np.int64))
     tail = np.exp(-np.abs(cuts) / scale) / (1 + math.exp(-1 / scale))  # P(Z >= |k|)
@@ -248,12 +249,12 @@ def test_draws_follow_the_distribution_at_every_scale(scale):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("scale", [300.0, 1e6])
-def test_low_digits_of_large_noise_are_filled_evenly(scale):
+def test_low_digits_of_large_noise_are_filled_evenly(scale: Any) -> None:
     last = discrete_laplace(scale, 100_000) & 15
     assert stats.chisquare(np.bincount(last, minlength=16)).pvalue > FALSE_ALARM
 
 
-def test_every_call_reads_fresh_bits_from_the_operating_system(monkeypatch):
+def test_every_call_reads_fresh_bits_from_the_operating_system(monkeypatch: Any) -> None:
     asked = []
     monkeypatch.setattr(os, "urandom", lambda size: asked.append(size) or bytes(size))
     discrete_laplace(4.3, 10)
@@ -262,7 +263,7 @@ def test_every_call_reads_fresh_bits_from_the_operating_system(monkeypatch):
     assert asked == asked[: len(asked) // 2] * 2
 
 
-def test_a_fork_does_not_repeat_its_parents_noise():
+def test_a_fork_does_not_repeat_its_parents_noise() -> None:
     script = """if True:
         import os
         from phdstream.privacy.laplace import discrete_laplace

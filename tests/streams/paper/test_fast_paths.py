@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 import phdstream as phd
 from phdstream.domains import chunks, divide_among_children, hash_uniform
-from phdstream.release.release import _difference
+from phdstream.release.changes import difference as _difference
 from phdstream.streams import code_counts
 from phdstream.streams.code_counts import CodeCounts
 from phdstream.streams.paper.model.selection import Level
@@ -44,14 +45,14 @@ def on_and_off_the_edges(box: phd.Box, rng: np.random.Generator, number: int) ->
 
 
 @every_box
-def test_codes_are_those_of_halving_step_by_step(box):
+def test_codes_are_those_of_halving_step_by_step(box: Any) -> None:
     points = on_and_off_the_edges(box, np.random.default_rng(1), 2000)
     codes, inside = box.encode(points)
     assert list(zip(codes.tolist(), inside.tolist(), strict=True)) == [plain.encode(box, tuple(p)) for p in points]
 
 
 @every_box
-def test_neither_cuts_nor_threads_show_in_codes(box, monkeypatch):
+def test_neither_cuts_nor_threads_show_in_codes(box: Any, monkeypatch: Any) -> None:
     points = on_and_off_the_edges(box, np.random.default_rng(2), 5000)
     whole = box.encode(points)
     monkeypatch.setattr(chunks, "_ROWS", 37)
@@ -61,10 +62,10 @@ def test_neither_cuts_nor_threads_show_in_codes(box, monkeypatch):
             np.testing.assert_array_equal(part, all_of_it[:rows])
 
 
-def test_an_error_in_a_thread_is_not_lost(monkeypatch):
+def test_an_error_in_a_thread_is_not_lost(monkeypatch: Any) -> None:
     monkeypatch.setattr(chunks, "_WORTH_THREADS", 1)
 
-    def fail(rows):
+    def fail(rows: Any) -> None:
         if rows.stop == 100:
             raise ValueError("at the end")
 
@@ -79,7 +80,7 @@ def test_an_error_in_a_thread_is_not_lost(monkeypatch):
 @pytest.mark.parametrize("leading", [2, 5, 20])
 @settings(deadline=None, max_examples=40)
 @given(data=st.data())
-def test_counts_are_those_of_prefixes_in_any_order_of_asking(few, leading, data):
+def test_counts_are_those_of_prefixes_in_any_order_of_asking(few: Any, leading: Any, data: Any) -> None:
     box = phd.Box([(0, 1), (0, 1)], depth=data.draw(st.integers(1, 9)))
     codes = data.draw(st.lists(st.integers(0, (1 << box.total_bits) - 1), max_size=40))
     asked = data.draw(st.lists(st.lists(st.integers(1, (2 << box.total_bits) - 1), min_size=1, max_size=6), max_size=6))
@@ -94,7 +95,7 @@ def test_counts_are_those_of_prefixes_in_any_order_of_asking(few, leading, data)
             assert counts.within(nodes, level).tolist() == counts.within(nodes).tolist()
 
 
-def test_only_events_where_nodes_are_asked_for_are_sorted():
+def test_only_events_where_nodes_are_asked_for_are_sorted() -> None:
     box = phd.Box([(0, 1), (0, 1)], depth=30)
     codes = np.r_[0, np.random.default_rng(1).integers(1 << 30, size=100_000)]
     counts = CodeCounts(codes, box.total_bits)
@@ -110,7 +111,7 @@ def test_only_events_where_nodes_are_asked_for_are_sorted():
 
 @settings(deadline=None)
 @given(st.data(), st.integers(0, 2**62), st.booleans())
-def test_points_are_dealt_as_by_halving_each_family(data, key, same_size):
+def test_points_are_dealt_as_by_halving_each_family(data: Any, key: Any, same_size: Any) -> None:
     sizes = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=6))
     sizes = [sizes[0]] * len(sizes) if same_size else sizes
     share = st.one_of(st.just(0.0), st.floats(0, 1e3))
@@ -124,7 +125,7 @@ def test_points_are_dealt_as_by_halving_each_family(data, key, same_size):
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.77])
-def test_dealing_has_no_bias_for_any_of_several_kin(share):
+def test_dealing_has_no_bias_for_any_of_several_kin(share: Any) -> None:
     nodes, counts, parent = np.arange(64, 68), np.array([1, 3, 1, 10]), np.repeat(np.arange(4), 2)
     shares = np.tile([share, 1 - share], 4)
     dealt = [divide_among_children(counts, parent, shares, nodes, key)[::2] for key in range(4000)]
@@ -132,7 +133,7 @@ def test_dealing_has_no_bias_for_any_of_several_kin(share):
 
 
 @pytest.mark.parametrize("top", [1, 5, 64, 12345])
-def test_dealing_has_no_bias_over_several_levels(top):
+def test_dealing_has_no_bias_over_several_levels(top: Any) -> None:
     """Offsets of a part and of those it lies in are independent: the expectation is the product of the shares."""
     first_shares, count = (0.77, 0.3, 0.5), 2
     dealt = np.zeros((4000, 8))
@@ -150,7 +151,7 @@ def test_dealing_has_no_bias_over_several_levels(top):
 
 
 @given(st.integers(0, 2**62), st.lists(st.integers(0, 2**62), min_size=1), st.integers(0, 2**40))
-def test_hashes_are_splitmix(key, nodes, salt):
+def test_hashes_are_splitmix(key: Any, nodes: Any, salt: Any) -> None:
     array = np.array(nodes)
     expected = [plain.hash_uniform(key, node, salt) for node in nodes]
     assert hash_uniform(key, array, salt).tolist() == expected
@@ -159,7 +160,7 @@ def test_hashes_are_splitmix(key, nodes, salt):
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=30))
-def test_families_are_the_distinct_parents(parents):
+def test_families_are_the_distinct_parents(parents: Any) -> None:
     parent = np.sort(np.array(parents))
     distinct, family = np.unique(parent, return_inverse=True)
     found = Level(parent, parent, parent > 0).families()
@@ -170,7 +171,7 @@ def test_families_are_the_distinct_parents(parents):
 
 
 @given(st.lists(st.integers(0, 3), max_size=30), st.lists(st.integers(0, 3), max_size=30))
-def test_the_difference_of_rows_counts_repeats(come, gone):
+def test_the_difference_of_rows_counts_repeats(come: Any, gone: Any) -> None:
     rows = np.array([[0.5, -1.0], [0.5, 2.0], [-3.0, 0.0], [-3.0, -0.5]])
     new, old = _difference(rows[come], rows[gone])
     assert new.shape[1] == old.shape[1] == 2

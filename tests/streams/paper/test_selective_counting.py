@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,29 +20,29 @@ class Dictated:
 
     epsilon = 0.25
 
-    def __call__(self, value, history, noise):
+    def __call__(self, value: Any, history: Any, noise: Any) -> Any:
         return value[0]
 
 
-def dictated(counter=None, noise=None):
+def dictated(counter: Any = None, noise: Any = None) -> Any:
     return SelectiveCounting(
         counter or Simple(0.5), Dictated(), lambda value, labels: value[1], noise=noise or KnownNoise()
     )
 
 
-def count_of(value, labels):
+def count_of(value: Any, labels: Any) -> Any:
     return value[list(labels)]
 
 
 # --- what is counted ---
 
 
-def test_budgets_add_up():
+def test_budgets_add_up() -> None:
     assert dictated(Simple(0.5)).epsilon == 0.75
     assert dictated(Block(1.0)).epsilon == 1.25
 
 
-def test_labels_stay_separate_and_only_the_selected_move():
+def test_labels_stay_separate_and_only_the_selected_move() -> None:
     counting = dictated()
     assert counting.step((["a", "b"], [1, 10])).totals == (1, 10)
     assert counting.step((["b"], [100])).totals == (110,)
@@ -50,14 +51,14 @@ def test_labels_stay_separate_and_only_the_selected_move():
     assert counting.bank.counter.steps(counting.bank.state).tolist() == [3, 3, 2]
 
 
-def test_any_hashable_is_a_label():
+def test_any_hashable_is_a_label() -> None:
     counting = dictated()
     counting.step(([(1, 2), None, "x", 7], [1, 2, 3, 4]))
     assert counting.step((["x", (1, 2)], [0, 0])).totals == (3, 1)
 
 
 @pytest.mark.parametrize("counter", [Simple(1.0), Block(1.0, size=3), BinaryTree(1.0, horizon=2), Hybrid(1.0)])
-def test_totals_are_exact_without_noise_under_any_selection(counter):
+def test_totals_are_exact_without_noise_under_any_selection(counter: Any) -> None:
     counting, truth, rng = dictated(counter), dict.fromkeys(range(6), 0), np.random.default_rng(1)
     for _ in range(60):
         labels = rng.permutation(6)[: rng.integers(0, 7)].tolist()
@@ -67,18 +68,18 @@ def test_totals_are_exact_without_noise_under_any_selection(counter):
         assert counting.step((labels, counts)) == Selection(tuple(labels), tuple(truth[label] for label in labels))
 
 
-def test_nothing_selected_nothing_drawn():
+def test_nothing_selected_nothing_drawn() -> None:
     noise = RecordingNoise()
     counting = dictated(noise=noise)
     assert counting.step(([], [])) == Selection((), ())
     assert sum(draw.values.size for draw in noise.draws) == 0
 
 
-def test_history_is_all_public_output_in_order():
+def test_history_is_all_public_output_in_order() -> None:
     seen = []
 
     class Watching(Dictated):
-        def __call__(self, value, history, noise):
+        def __call__(self, value: Any, history: Any, noise: Any) -> Any:
             seen.append(list(history))
             return value[0]
 
@@ -89,14 +90,14 @@ def test_history_is_all_public_output_in_order():
     assert seen == [[], outputs[:1], outputs[:2]]
 
 
-def test_totals_are_plain_integers():
+def test_totals_are_plain_integers() -> None:
     assert all(type(total) is int for total in dictated().step((["a", "b"], np.array([1, 2]))).totals)
 
 
 # --- what is refused ---
 
 
-def test_a_label_selected_twice_is_refused_and_nothing_is_counted():
+def test_a_label_selected_twice_is_refused_and_nothing_is_counted() -> None:
     counting = dictated()
     counting.step((["a"], [1]))
     with pytest.raises(InputError, match="twice"):
@@ -106,13 +107,13 @@ def test_a_label_selected_twice_is_refused_and_nothing_is_counted():
 
 
 @pytest.mark.parametrize("counts", [[5], 5, [5, 6, 7], [[5, 6]], [[5], [6]]])
-def test_another_number_of_counts_than_labels_is_refused(counts):
+def test_another_number_of_counts_than_labels_is_refused(counts: Any) -> None:
     """One count for two labels would be broadcast: one draw of noise shared by two counters."""
     with pytest.raises(InputError):
         dictated(noise=Simulation(seed=1)).step((["a", "b"], counts))
 
 
-def test_fractions_are_refused():
+def test_fractions_are_refused() -> None:
     """Rounded down, two fractions that move by 1/2 each are counts that move by 1 each."""
     with pytest.raises(InputError):
         dictated().step((["a", "b"], [0.5, 1.5]))
@@ -124,18 +125,18 @@ def test_fractions_are_refused():
 
 
 @pytest.mark.parametrize("noise", [KnownNoise(), Simulation(seed=1)])
-def test_noisy_max_picks_the_largest_first_when_noise_is_negligible(noise):
+def test_noisy_max_picks_the_largest_first_when_noise_is_negligible(noise: Any) -> None:
     busiest = NoisyMax(epsilon=100.0, labels="abcde", measure=lambda value, labels: value, pick=3)
     assert busiest(np.array([5, 90, -3, 70, 20]), [], noise) == ["b", "d", "e"]
 
 
-def test_noisy_max_asks_for_noise_of_its_budget_on_every_count():
+def test_noisy_max_asks_for_noise_of_its_budget_on_every_count() -> None:
     noise = RecordingNoise()
     NoisyMax(epsilon=0.5, labels=range(3), measure=count_of)(np.array([1, 2, 3]), [], noise)
     assert [(draw.values.tolist(), draw.scale) for draw in noise.draws] == [([1, 2, 3], 2.0)]
 
 
-def test_noisy_max_decides_by_the_noisy_counts():
+def test_noisy_max_decides_by_the_noisy_counts() -> None:
     busiest = NoisyMax(epsilon=1.0, labels="abc", measure=lambda value, labels: value)
     assert busiest(np.array([100, 0, 0]), [], ScriptedNoise([0, 0, 1])) == ["c"]
 
@@ -143,7 +144,7 @@ def test_noisy_max_decides_by_the_noisy_counts():
 # --- the theorem, by enumeration ---
 
 
-def outcome(counter, stream, script):
+def outcome(counter: Any, stream: Any, script: Any) -> Any:
     """Return what is released when every noisy number is as scripted, and the log-probability of that."""
     noise = ScriptedNoise(script)
     busiest = NoisyMax(epsilon=0.5, labels=range(2), measure=count_of)
@@ -152,7 +153,7 @@ def outcome(counter, stream, script):
     return released, noise.log_probability
 
 
-def losses(counter, stream, neighbour, window):
+def losses(counter: Any, stream: Any, neighbour: Any, window: Any) -> Any:
     """Return the log-ratio of probabilities of every outcome, noisy counts of the selector included.
 
     A step draws three noisy numbers: the selector's two and the selected counter's one.
@@ -172,13 +173,13 @@ COUNTERS = [Simple(0.7), Block(0.7, size=2), BinaryTree(0.7, horizon=2), Hybrid(
 
 @pytest.mark.parametrize("neighbours", NEIGHBOURS.values(), ids=NEIGHBOURS)
 @pytest.mark.parametrize("counter", COUNTERS, ids=repr)
-def test_one_item_changes_no_outcome_by_more_than_both_budgets(counter, neighbours):
+def test_one_item_changes_no_outcome_by_more_than_both_budgets(counter: Any, neighbours: Any) -> None:
     ratios = [abs(loss) for _, loss, _, _ in losses(counter, *neighbours, window=(-1, 1, 3))]
     assert max(ratios) <= 0.5 + counter.epsilon + 1e-12
 
 
 @pytest.mark.parametrize("counter", COUNTERS, ids=repr)
-def test_an_item_of_the_first_step_may_cost_exactly_both_budgets(counter):
+def test_an_item_of_the_first_step_may_cost_exactly_both_budgets(counter: Any) -> None:
     stream, neighbour = [(1, 0), (0, 0), (0, 0)], [(0, 0), (0, 0), (0, 0)]
     ratios = [abs(loss) for _, loss, _, _ in losses(counter, stream, neighbour, window=(-1, 2))]
     assert max(ratios) == pytest.approx(0.5 + counter.privacy_loss(3), rel=1e-12)
@@ -186,7 +187,7 @@ def test_an_item_of_the_first_step_may_cost_exactly_both_budgets(counter):
 
 
 @pytest.mark.parametrize("counter", COUNTERS, ids=repr)
-def test_selection_and_totals_alone_stay_within_both_budgets(counter):
+def test_selection_and_totals_alone_stay_within_both_budgets(counter: Any) -> None:
     """Summed over the selector's unreleased noise (a window of it), so only what is published is left."""
     here, there = {}, {}
     stream, neighbour = NEIGHBOURS["first step"]

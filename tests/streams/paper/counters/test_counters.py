@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,11 +39,11 @@ every_counter = pytest.mark.parametrize("counter", COUNTERS.values(), ids=COUNTE
 a_few = settings(max_examples=30, deadline=None)
 
 
-def one(number):
+def one(number: Any) -> Any:
     return np.array([number], dtype=np.int64)
 
 
-def run_alone(counter, values, noise, label=0):
+def run_alone(counter: Any, values: Any, noise: Any, label: Any = 0) -> Any:
     """Return the outputs of a single counter that takes the values one by one."""
     state, outputs = counter.start(1), []
     for value in values:
@@ -51,7 +52,7 @@ def run_alone(counter, values, noise, label=0):
     return outputs
 
 
-def run_in_step(counter, inputs, noise):
+def run_in_step(counter: Any, inputs: Any, noise: Any) -> Any:
     """Return the outputs (steps, counters) of counters that all take a value (a row of inputs) at every step."""
     state, labels = counter.start(inputs.shape[1]), np.arange(inputs.shape[1])
     outputs = np.empty_like(inputs)
@@ -63,7 +64,7 @@ def run_in_step(counter, inputs, noise):
 # --- (a) privacy: every item, every length ---
 
 
-def losses_of_items(counter, steps):
+def losses_of_items(counter: Any, steps: Any) -> Any:
     """Return, after each step, the largest Σ |value|/scale over items: item i is a 1 that counter i gets at step i."""
     state, labels, meter = counter.start(steps), np.arange(steps), LossMeter(steps)
     largest = []
@@ -74,7 +75,7 @@ def losses_of_items(counter, steps):
 
 
 @every_counter
-def test_no_item_ever_loses_more_than_epsilon_and_privacy_loss_is_exact(counter):
+def test_no_item_ever_loses_more_than_epsilon_and_privacy_loss_is_exact(counter: Any) -> None:
     measured = losses_of_items(counter, 1025)
     assert measured.max() <= EPSILON * (1 + 1e-12)
     claimed = [counter.privacy_loss(t) for t in range(1026)]
@@ -87,7 +88,7 @@ def test_no_item_ever_loses_more_than_epsilon_and_privacy_loss_is_exact(counter)
     [range(1, 151), range(151, 226), range(226, 301), [511, 512, 513, 1023, 1024, 1025]],
     ids=["up to 150", "up to 225", "up to 300", "near powers of two"],
 )
-def test_a_tree_loses_no_more_than_epsilon_at_its_own_horizon(horizons):
+def test_a_tree_loses_no_more_than_epsilon_at_its_own_horizon(horizons: Any) -> None:
     for horizon in horizons:
         counter = BinaryTree(EPSILON, horizon=horizon)
         measured = losses_of_items(counter, horizon)
@@ -97,7 +98,7 @@ def test_a_tree_loses_no_more_than_epsilon_at_its_own_horizon(horizons):
 
 
 @pytest.mark.parametrize(("horizon", "sums"), [(1, 1), (2, 2), (3, 2), (4, 3), (7, 3), (8, 4), (1024, 11), (1023, 10)])
-def test_the_scale_of_a_tree_counts_the_sums_of_an_item(horizon, sums):
+def test_the_scale_of_a_tree_counts_the_sums_of_an_item(horizon: Any, sums: Any) -> None:
     counter = BinaryTree(0.5, horizon=horizon)
     assert counter.scales(1).tolist() == [sums / 0.5]
     noise = RecordingNoise()
@@ -106,7 +107,7 @@ def test_the_scale_of_a_tree_counts_the_sums_of_an_item(horizon, sums):
 
 
 @every_counter
-def test_every_step_draws_fresh_noise_once(counter):
+def test_every_step_draws_fresh_noise_once(counter: Any) -> None:
     noise = RecordingNoise()
     run_in_step(counter, np.zeros((50, 3), dtype=np.int64), noise)
     assert len(noise.draws) == 50
@@ -116,7 +117,7 @@ def test_every_step_draws_fresh_noise_once(counter):
 @every_counter
 @a_few
 @given(st.lists(st.integers(-5, 5), min_size=1, max_size=40), st.integers(0, 2**32))
-def test_only_private_columns_hold_private_sums(counter, values, seed):
+def test_only_private_columns_hold_private_sums(counter: Any, values: Any, seed: Any) -> None:
     released = np.random.default_rng(seed).integers(-50, 50, len(values)).tolist()
     states = []
     for stream in (values, [0] * len(values)):
@@ -136,13 +137,13 @@ activations = st.lists(
 )
 
 
-def bank_of(counter, rows=ROWS):
+def bank_of(counter: Any, rows: Any = ROWS) -> Any:
     bank = CounterBank(counter)
     bank.extend(rows)
     return bank
 
 
-def activate(bank, chosen, noise):
+def activate(bank: Any, chosen: Any, noise: Any) -> Any:
     rows, values = np.array(list(chosen), dtype=np.int64), np.array(list(chosen.values()), dtype=np.int64)
     return bank.step(rows, values, noise, at=rows)
 
@@ -150,7 +151,7 @@ def activate(bank, chosen, noise):
 @every_counter
 @a_few
 @given(activations)
-def test_without_noise_the_output_is_the_exact_sum_under_any_activation(counter, ticks):
+def test_without_noise_the_output_is_the_exact_sum_under_any_activation(counter: Any, ticks: Any) -> None:
     bank, exact, steps = bank_of(counter), np.zeros(ROWS, dtype=np.int64), np.zeros(ROWS, dtype=np.int64)
     for chosen in ticks:
         outputs = activate(bank, chosen, KnownNoise())
@@ -163,7 +164,7 @@ def test_without_noise_the_output_is_the_exact_sum_under_any_activation(counter,
 
 
 @every_counter
-def test_without_noise_long_streams_stay_exact(counter):
+def test_without_noise_long_streams_stay_exact(counter: Any) -> None:
     values = np.random.default_rng(1).integers(-100, 100, (1100, 2))
     assert (run_in_step(counter, values, KnownNoise()) == values.cumsum(axis=0)).all()
 
@@ -171,7 +172,7 @@ def test_without_noise_long_streams_stay_exact(counter):
 @every_counter
 @a_few
 @given(activations, st.integers(0, 2**32))
-def test_a_bank_is_as_many_independent_counters(counter, ticks, seed):
+def test_a_bank_is_as_many_independent_counters(counter: Any, ticks: Any, seed: Any) -> None:
     bank, noise = bank_of(counter), FrozenNoise(seed)
     outputs = {row: [] for row in range(ROWS)}
     for chosen in ticks:
@@ -183,7 +184,7 @@ def test_a_bank_is_as_many_independent_counters(counter, ticks, seed):
 
 
 @every_counter
-def test_a_step_changes_nothing_it_was_given_and_can_be_repeated(counter):
+def test_a_step_changes_nothing_it_was_given_and_can_be_repeated(counter: Any) -> None:
     state = counter.start(4)
     for t in range(30):
         values, labels = np.array([t, -t, 7, 0]), np.arange(4)
@@ -197,7 +198,7 @@ def test_a_step_changes_nothing_it_was_given_and_can_be_repeated(counter):
 
 
 @every_counter
-def test_a_step_of_no_counters_is_nothing(counter):
+def test_a_step_of_no_counters_is_nothing(counter: Any) -> None:
     nothing = np.zeros(0, dtype=np.int64)
     state, output = counter.step(counter.start(0), nothing, KnownNoise(), nothing)
     assert state.shape[0] == output.size == 0
@@ -207,14 +208,14 @@ def test_a_step_of_no_counters_is_nothing(counter):
 
 
 @every_counter
-def test_a_fresh_counter_has_counted_nothing(counter):
+def test_a_fresh_counter_has_counted_nothing(counter: Any) -> None:
     state = counter.start(3)
     assert counter.output(state).tolist() == counter.steps(state).tolist() == [0, 0, 0]
     assert counter.scales(0).size == 0
 
 
 @every_counter
-def test_a_bank_grows_and_forgets(counter):
+def test_a_bank_grows_and_forgets(counter: Any) -> None:
     bank = bank_of(counter, rows=3)
     for value in (10, 20, 30):
         activate(bank, {0: value, 2: -value}, KnownNoise())
@@ -228,7 +229,7 @@ def test_a_bank_grows_and_forgets(counter):
 
 
 @every_counter
-def test_a_bank_goes_on_from_a_saved_state(counter):
+def test_a_bank_goes_on_from_a_saved_state(counter: Any) -> None:
     whole, noise, same_noise = bank_of(counter), FrozenNoise(1), FrozenNoise(1)
     parts = bank_of(counter)
     for t in range(40):
@@ -243,7 +244,7 @@ def test_a_bank_goes_on_from_a_saved_state(counter):
 LONGEST = 40
 
 
-def noise_in_outputs(counter, steps=LONGEST):
+def noise_in_outputs(counter: Any, steps: Any = LONGEST) -> Any:
     """Return the coefficient of each noise term (columns) in the output after 0, 1, ... values, and its scale."""
     noise = ImpulseNoise(steps)
     coefficients = run_in_step(counter, np.zeros((steps, steps), dtype=np.int64), noise)
@@ -251,7 +252,7 @@ def noise_in_outputs(counter, steps=LONGEST):
 
 
 @every_counter
-def test_scales_are_those_of_the_noise_in_the_output(counter):
+def test_scales_are_those_of_the_noise_in_the_output(counter: Any) -> None:
     coefficients, scale = noise_in_outputs(counter)
     assert set(np.unique(coefficients)) <= {0, 1}
     for steps, row in enumerate(coefficients):
@@ -259,7 +260,7 @@ def test_scales_are_those_of_the_noise_in_the_output(counter):
 
 
 @every_counter
-def test_variance_is_that_of_the_noise_terms_in_only_one_of_two_outputs(counter):
+def test_variance_is_that_of_the_noise_terms_in_only_one_of_two_outputs(counter: Any) -> None:
     coefficients, scale = noise_in_outputs(counter)
     first, last = (index.ravel() for index in np.meshgrid(range(LONGEST + 1), range(LONGEST + 1), indexing="ij"))
     first, last = first[first <= last], last[first <= last]
@@ -268,7 +269,7 @@ def test_variance_is_that_of_the_noise_terms_in_only_one_of_two_outputs(counter)
 
 
 @every_counter
-def test_variance_since_the_start_is_that_of_all_noise_terms(counter):
+def test_variance_since_the_start_is_that_of_all_noise_terms(counter: Any) -> None:
     for steps in (0, 1, 7, 100, 1000):
         expected = noise_variance(counter.scales(steps)).sum() if steps else 0
         assert counter.variance(one(0), one(steps))[0] == pytest.approx(expected, rel=1e-12)
@@ -276,7 +277,7 @@ def test_variance_since_the_start_is_that_of_all_noise_terms(counter):
 
 @pytest.mark.statistical
 @every_counter
-def test_the_measured_error_has_the_claimed_variance(counter):
+def test_the_measured_error_has_the_claimed_variance(counter: Any) -> None:
     runs = 4000
     errors = run_in_step(counter, np.zeros((20, runs), dtype=np.int64), Simulation(seed=8))
     for first, last in ((0, 1), (0, 11), (0, 20), (5, 6), (7, 16)):
@@ -291,7 +292,7 @@ def test_the_measured_error_has_the_claimed_variance(counter):
 
 @pytest.mark.statistical
 @every_counter
-def test_the_error_stays_within_the_accuracy_as_often_as_promised(counter):
+def test_the_error_stays_within_the_accuracy_as_often_as_promised(counter: Any) -> None:
     runs = 3000
     errors = np.abs(run_in_step(counter, np.zeros((33, runs), dtype=np.int64), Simulation(seed=21)))
     for steps in (1, 2, 7, 8, 33):
@@ -301,7 +302,7 @@ def test_the_error_stays_within_the_accuracy_as_often_as_promised(counter):
 
 
 @every_counter
-def test_accuracy_is_finer_for_a_larger_risk(counter):
+def test_accuracy_is_finer_for_a_larger_risk(counter: Any) -> None:
     for steps in (1, 8, 33, 500):
         bounds = [counter.accuracy(steps, failure) for failure in (1e-12, 1e-6, 0.01, 0.1, 0.5, 0.99)]
         assert bounds == sorted(bounds, reverse=True)
@@ -311,7 +312,7 @@ def test_accuracy_is_finer_for_a_larger_risk(counter):
 
 @pytest.mark.parametrize("scale", [0.3, 1.0, 4.3, 50.0])
 @pytest.mark.parametrize("failure", [0.9, 0.5, 0.05, 1e-6, 1e-9])
-def test_accuracy_is_the_least_bound_on_the_exact_tails_of_few_noise_terms(scale, failure):
+def test_accuracy_is_the_least_bound_on_the_exact_tails_of_few_noise_terms(scale: Any, failure: Any) -> None:
     k = np.arange(-int(60 * scale) - 60, int(60 * scale) + 61)
     single, other = pmf(k, scale), pmf(k, scale / 3)
     cases = {(scale,): single, (scale, scale): np.convolve(single, single, "same")}
@@ -326,14 +327,14 @@ def test_accuracy_is_the_least_bound_on_the_exact_tails_of_few_noise_terms(scale
 
 @pytest.mark.parametrize("scale", [1e3, 1e4, 5e4, 1e6])
 @pytest.mark.parametrize("failure", [0.5, 0.01, 1e-4, 1e-6, 1e-9])
-def test_accuracy_holds_for_one_noise_term_of_a_large_scale(scale, failure):
+def test_accuracy_holds_for_one_noise_term_of_a_large_scale(scale: Any, failure: Any) -> None:
     bound = math.floor(total_deviation(np.array([scale]), failure))
     beyond = 2 * math.exp(-(bound + 1) / scale) / (1 + math.exp(-1 / scale))
     assert beyond <= failure
 
 
 @pytest.mark.parametrize(("scale", "terms"), [(1e3, 100), (24102.5641025641, 50), (1e4, 300)])
-def test_accuracy_of_many_large_noise_terms_is_beyond_the_normal_quantile(scale, terms):
+def test_accuracy_of_many_large_noise_terms_is_beyond_the_normal_quantile(scale: Any, terms: Any) -> None:
     """Laplace sums have heavier tails than the normal distribution, whose one-in-a-million quantile is 4.89."""
     bound = total_deviation(np.full(terms, scale), 1e-6)
     assert bound > 4.89 * math.sqrt(terms * noise_variance(scale))
@@ -341,13 +342,13 @@ def test_accuracy_of_many_large_noise_terms_is_beyond_the_normal_quantile(scale,
 
 @every_counter
 @pytest.mark.parametrize("failure", [0, 1, -0.1, 1.5, math.nan])
-def test_a_failure_probability_lies_between_zero_and_one(counter, failure):
+def test_a_failure_probability_lies_between_zero_and_one(counter: Any, failure: Any) -> None:
     with pytest.raises(InputError, match="strictly between 0 and 1"):
         counter.accuracy(3, failure)
 
 
 @pytest.mark.parametrize("kind", [Simple, Block, BinaryTree, Hybrid])
-def test_accuracy_and_variance_at_the_largest_budget(kind):
+def test_accuracy_and_variance_at_the_largest_budget(kind: Any) -> None:
     counter = kind(1e4)
     assert 0 <= counter.accuracy(10, 0.05) < 1
     assert 0 <= counter.variance(one(0), one(10))[0] < 1e-6
@@ -356,19 +357,19 @@ def test_accuracy_and_variance_at_the_largest_budget(kind):
 # --- (g) the paper's pseudocode, to the letter ---
 
 
-def laplace_from(noise):
+def laplace_from(noise: Any) -> Any:
     """Return the paper's ``Lap``: the next draw of that scale for label 0."""
     return lambda scale: int(noise.add(one(0), scale, one(0))[0])
 
 
-def paper_simple(values, epsilon, lap):
+def paper_simple(values: Any, epsilon: Any, lap: Any) -> Any:
     g = [0]
     for f in values:
         g.append(g[-1] + f + lap(1 / epsilon))
     return g[1:]
 
 
-def paper_block(values, epsilon, size, lap):
+def paper_block(values: Any, epsilon: Any, size: Any, lap: Any) -> Any:
     alpha = beta = beta_last_block = 0
     outputs = []
     for t, f in enumerate(values, start=1):
@@ -382,7 +383,7 @@ def paper_block(values, epsilon, size, lap):
     return outputs
 
 
-def paper_binary_tree(values, epsilon, horizon, lap):
+def paper_binary_tree(values: Any, epsilon: Any, horizon: Any, lap: Any) -> Any:
     """Algorithm "Binary Tree counter" with ``floor(log2 T) + 1`` in place of ``log2 T``."""
     scale = (math.floor(math.log2(horizon)) + 1) / epsilon
     alpha, noisy, outputs = [0] * 64, [0] * 64, []
@@ -396,7 +397,7 @@ def paper_binary_tree(values, epsilon, horizon, lap):
     return outputs
 
 
-def restarting_binary_tree(values, epsilon, horizon, lap):
+def restarting_binary_tree(values: Any, epsilon: Any, horizon: Any, lap: Any) -> Any:
     """Trees over T, 2T, 4T, ... values, each on top of the last output of the one before."""
     outputs, done = [], 0
     while values:
@@ -412,21 +413,21 @@ powers_of_two = st.sampled_from([0.25, 0.5, 1.0, 2.0])  # then a scale is the sa
 
 @settings(deadline=None)
 @given(streams, powers_of_two, seeds)
-def test_simple_is_the_papers(values, epsilon, seed):
+def test_simple_is_the_papers(values: Any, epsilon: Any, seed: Any) -> None:
     expected = paper_simple(values, epsilon, laplace_from(FrozenNoise(seed)))
     assert run_alone(Simple(epsilon), values, FrozenNoise(seed)) == expected
 
 
 @settings(deadline=None)
 @given(streams, powers_of_two, st.integers(1, 12), seeds)
-def test_block_is_the_papers(values, epsilon, size, seed):
+def test_block_is_the_papers(values: Any, epsilon: Any, size: Any, seed: Any) -> None:
     expected = paper_block(values, epsilon, size, laplace_from(FrozenNoise(seed)))
     assert run_alone(Block(epsilon, size=size), values, FrozenNoise(seed)) == expected
 
 
 @settings(deadline=None)
 @given(streams, powers_of_two, st.integers(0, 60), seeds)
-def test_binary_tree_is_the_papers_with_the_corrected_scale(values, epsilon, spare, seed):
+def test_binary_tree_is_the_papers_with_the_corrected_scale(values: Any, epsilon: Any, spare: Any, seed: Any) -> None:
     horizon = max(1, len(values) + spare)
     expected = paper_binary_tree(values, epsilon, horizon, laplace_from(FrozenNoise(seed)))
     assert run_alone(BinaryTree(epsilon, horizon=horizon), values, FrozenNoise(seed)) == expected
@@ -434,7 +435,7 @@ def test_binary_tree_is_the_papers_with_the_corrected_scale(values, epsilon, spa
 
 @settings(deadline=None)
 @given(streams, powers_of_two, st.integers(1, 20), seeds)
-def test_binary_tree_restarts_with_twice_the_horizon(values, epsilon, horizon, seed):
+def test_binary_tree_restarts_with_twice_the_horizon(values: Any, epsilon: Any, horizon: Any, seed: Any) -> None:
     expected = restarting_binary_tree(values, epsilon, horizon, laplace_from(FrozenNoise(seed)))
     assert run_alone(BinaryTree(epsilon, horizon=horizon), values, FrozenNoise(seed)) == expected
     if horizon == 1:
@@ -447,14 +448,14 @@ KINDS = [Simple, Block, BinaryTree, Hybrid]
 
 
 @pytest.mark.parametrize("epsilon", [0, -1.0, math.nan, math.inf, True, "1", None])
-def test_a_budget_that_promises_nothing_is_refused(epsilon):
+def test_a_budget_that_promises_nothing_is_refused(epsilon: Any) -> None:
     for kind in KINDS:
         with pytest.raises(PhdstreamError, match="epsilon"):
             kind(epsilon)
 
 
 @pytest.mark.parametrize("bad", [0, -1, 2.0, True, "8", None])
-def test_sizes_and_horizons_are_whole_numbers(bad):
+def test_sizes_and_horizons_are_whole_numbers(bad: Any) -> None:
     with pytest.raises(InputError, match="size must be a whole number of at least 1"):
         Block(1.0, size=bad)
     for kind in (BinaryTree, Hybrid):
@@ -463,14 +464,14 @@ def test_sizes_and_horizons_are_whole_numbers(bad):
 
 
 @pytest.mark.parametrize(("kind", "name"), [(Block, "size"), (BinaryTree, "horizon")])
-def test_numpy_integers_are_whole_numbers(kind, name):
+def test_numpy_integers_are_whole_numbers(kind: Any, name: Any) -> None:
     counter, plain = kind(1.0, **{name: np.int64(5)}), kind(1.0, **{name: 5})
     assert json.loads(json.dumps(counter.to_dict())) == plain.to_dict()
     assert run_alone(counter, range(20), FrozenNoise(1)) == run_alone(plain, range(20), FrozenNoise(1))
 
 
 @pytest.mark.parametrize("horizon", [10**6, 2**30, 10**13, 2**45, 2**62])
-def test_a_horizon_of_any_size_is_right_or_refused(horizon):
+def test_a_horizon_of_any_size_is_right_or_refused(horizon: Any) -> None:
     try:
         counter = BinaryTree(1.0, horizon=horizon)
     except InputError:
@@ -483,20 +484,20 @@ def test_a_horizon_of_any_size_is_right_or_refused(horizon):
 
 
 @every_counter
-def test_plain_data_gives_the_same_counter_back(counter):
+def test_plain_data_gives_the_same_counter_back(counter: Any) -> None:
     assert counter_from_dict(json.loads(json.dumps(counter.to_dict()))) == counter
 
 
 @pytest.mark.parametrize(
     ("name", "kind"), [("simple", Simple), ("block", Block), ("binary", BinaryTree), ("hybrid", Hybrid)]
 )
-def test_counters_by_name(name, kind):
+def test_counters_by_name(name: Any, kind: Any) -> None:
     assert make_counter(name, 0.5) == kind(0.5)
     assert make_counter(kind, 0.5) == kind(0.5)
     assert isinstance(make_counter(name, 0.5), Counter)
 
 
-def test_an_unknown_counter_is_refused():
+def test_an_unknown_counter_is_refused() -> None:
     with pytest.raises(InputError, match="did you mean 'simple'"):
         make_counter("simpel", 0.5)
     with pytest.raises(InputError, match="unknown counter"):
