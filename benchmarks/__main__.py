@@ -9,7 +9,7 @@ import phdstream as phd
 from benchmarks import kernels, ticks, whole_run
 from benchmarks.measure import Figure, exponent, machine, table, write_json
 
-METHODS: dict[str, ticks.Method] = {"PHDStream": phd.PHDStream, "TrackingStream": phd.TrackingStream}
+METHODS: dict[str, ticks.MakeStream] = {"PHDStream": phd.PHDStream, "TrackingStream": phd.TrackingStream}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> None:
     write_json(asked.json, figures, grows)
 
 
-def measure(method: ticks.Method, asked: argparse.Namespace) -> list[Figure]:
+def measure(method: ticks.MakeStream, asked: argparse.Namespace) -> list[Figure]:
     """Return all figures but those of the run."""
     return [
         *kernels.encode_and_count(_decades(10**4, asked.events)),

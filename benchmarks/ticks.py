@@ -16,7 +16,7 @@ from benchmarks.kernels import SQUARE
 from benchmarks.measure import Figure, best, stopwatch
 
 
-class Method(Protocol):
+class MakeStream(Protocol):
     """A class of streams."""
 
     def __call__(self, *args: Any, **options: Any) -> Any:
@@ -41,7 +41,7 @@ def unit_of_time() -> float:
     return best(lambda: np.sort(codes))
 
 
-def grown(method: Method, noise: Any, leaves: int, points: int) -> tuple[Any, np.random.Generator]:
+def grown(method: MakeStream, noise: Any, leaves: int, points: int) -> tuple[Any, np.random.Generator]:
     """Return a stream that has taken ticks until it has that many leaves."""
     rng = np.random.default_rng(1)
     stream = method(SQUARE, 1.0, phd.Event(), insert_only=True, noise=noise)
@@ -50,7 +50,7 @@ def grown(method: Method, noise: Any, leaves: int, points: int) -> tuple[Any, np
     return stream, rng
 
 
-def one_tick(method: Method, leaves: int = 2500, points: int = 5000, repeats: int = 15) -> list[Figure]:
+def one_tick(method: MakeStream, leaves: int = 2500, points: int = 5000, repeats: int = 15) -> list[Figure]:
     """Take the tick of the target: 5,000 points with about 2,500 leaves; and what is asked of its release."""
     unit, figures = unit_of_time(), []
     for name, noise in (("simulated noise", phd.Simulation(seed=1)), ("production noise", None)):
@@ -83,7 +83,7 @@ def answers(release: Any, queries: int = 16_000) -> list[Figure]:
     return [Figure("release", what, *figures) for what, figures in timed.items()]
 
 
-def state(stream: Any, method: Method) -> list[Figure]:
+def state(stream: Any, method: MakeStream) -> list[Figure]:
     """Save and load, against writing and reading as many bytes."""
     from phdstream.streams.state import replace_file
 
@@ -99,7 +99,7 @@ def state(stream: Any, method: Method) -> list[Figure]:
     ]
 
 
-def by_nodes(method: Method, sizes: list[int]) -> list[Figure]:
+def by_nodes(method: MakeStream, sizes: list[int]) -> list[Figure]:
     """Take a tick whose tree has about so many nodes: points spread evenly, one tick, little noise."""
     figures = []
     for size in sizes:
@@ -115,7 +115,7 @@ def by_nodes(method: Method, sizes: list[int]) -> list[Figure]:
     return figures
 
 
-def by_depth(method: Method, depths: list[int], points: int = 5000) -> list[Figure]:
+def by_depth(method: MakeStream, depths: list[int], points: int = 5000) -> list[Figure]:
     """Take a tick whose tree reaches a given depth: all points in one place."""
     unit, figures = unit_of_time(), []
     for depth in depths:
@@ -142,7 +142,7 @@ def memory_in_use() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def steady(method: Method, ticks: int = 10_000, points: int = 200) -> list[Figure]:
+def steady(method: MakeStream, ticks: int = 10_000, points: int = 200) -> list[Figure]:
     """Run a steady stream, every point deleted ten ticks later: the last tenth of ticks against the second tenth."""
     rng = np.random.default_rng(1)
     alive: list[np.ndarray] = []

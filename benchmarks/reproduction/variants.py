@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from phdstream.arrays import Floats, Ints
-from phdstream.baselines import Method
+from phdstream.baselines import Releaser
 from phdstream.domains import Domain
 from phdstream.privacy import Event, Noise
 from phdstream.release import Release
@@ -97,7 +97,7 @@ class PointsAsInPaper:
     True
     """
 
-    def __init__(self, method: Method) -> None:
+    def __init__(self, method: Releaser) -> None:
         self._method = method
 
     def update(self, inserts: Any = None, deletes: Any = None) -> Release:
@@ -122,7 +122,7 @@ class _AtRandom(Release):
 class WithoutDeletes:
     """A method that is not told of deletes, because records expire by themselves in it (``window``)."""
 
-    def __init__(self, method: Method) -> None:
+    def __init__(self, method: Releaser) -> None:
         self._method = method
 
     def update(self, inserts: Any = None, deletes: Any = None) -> Release:

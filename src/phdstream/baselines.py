@@ -20,16 +20,16 @@ from phdstream.streams.tracking import TrackingStream
 
 __all__ = [
     "FixedPartition",
-    "Method",
     "OfflineEachTickNotPrivate",
     "OfflineOnChangesNotPrivate",
+    "Releaser",
     "TrackingEachTickNotPrivate",
 ]
 
 _NOT_PRIVATE = "not private over the stream: for comparison only"
 
 
-class Method(Protocol):
+class Releaser(Protocol):
     """Anything that takes a tick's events and gives a release: `PHDStream`, and the baselines it is compared with."""
 
     def update(self, inserts: Any = None, deletes: Any = None) -> Release:

@@ -13,10 +13,10 @@ from typing import Any
 from phdstream.app.config import Config
 from phdstream.errors import InputError, StateError
 from phdstream.io.sources.clock import Clock, RowClock
+from phdstream.io.sources.counted_inputs import CountedInputs, FileRecord
 from phdstream.io.sources.events import read_events
 from phdstream.io.sources.gathering import Gathered
 from phdstream.io.sources.inventory import Print, check_unchanged, fingerprint, refuse_twice
-from phdstream.io.sources.ledger import FileRecord, Ledger
 from phdstream.io.sources.tally import Tally
 from phdstream.streams.durable.stream import DurableStream
 
@@ -36,7 +36,7 @@ class Prepared:
     gathered: Gathered
     first: int
     last: int
-    ledger: Ledger
+    ledger: CountedInputs
     skipped: int
     notes: list[str]
 
@@ -106,15 +106,15 @@ def _check_said(stream: DurableStream, config: Config) -> None:
                 )
 
 
-def _ledger(stream: DurableStream) -> Ledger:
+def _ledger(stream: DurableStream) -> CountedInputs:
     saved = stream.read_extra(_LEDGER)
     if saved is None:
         if stream.tick:
             raise StateError(
                 f"{stream.directory} has released ticks, but its ledger of input files is gone. Restore it."
             )
-        return Ledger()
-    return Ledger.from_state(*saved)
+        return CountedInputs()
+    return CountedInputs.from_state(*saved)
 
 
 def _last(clock: Clock | RowClock, tick: int, now: datetime, until: datetime | None) -> int:

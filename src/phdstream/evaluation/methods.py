@@ -10,9 +10,9 @@ import numpy as np
 
 from phdstream.baselines import (
     FixedPartition,
-    Method,
     OfflineEachTickNotPrivate,
     OfflineOnChangesNotPrivate,
+    Releaser,
     TrackingEachTickNotPrivate,
 )
 from phdstream.domains import Domain
@@ -23,7 +23,7 @@ from phdstream.streams.tracking import TrackingStream
 
 __all__ = ["LongerTicks", "Make", "MethodSpec", "MethodTable", "phdstream_with", "standard_methods", "tracking_with"]
 
-Make: TypeAlias = Callable[[Domain, float, Noise], Method]
+Make: TypeAlias = Callable[[Domain, float, Noise], Releaser]
 """A new method on a domain, with an ε and a source of noise."""
 
 
@@ -62,7 +62,7 @@ class LongerTicks:
     What longer ticks would be worth, by the same queries at the same moments: less noise, but an older picture.
     """
 
-    def __init__(self, method: Method, ticks: int) -> None:
+    def __init__(self, method: Releaser, ticks: int) -> None:
         self._method, self._ticks = method, ticks
         self._waiting: list[tuple[Any, Any]] = []
         self._release: Release | None = None

@@ -1,4 +1,4 @@
-"""What a tick publishes about the nodes of its tree. Public."""
+"""What a tick releases about the nodes of its tree. Public."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Estimate"]
 
 @dataclass
 class Estimate:
-    """What a tick publishes about its visited nodes, level by level in code order.
+    """What a tick releases about its visited nodes, level by level in code order.
 
     - ``unbiased``: the paper's G, the sum of everything released; may be negative;
     - ``count``: its non-negative, consistent projection;

@@ -54,7 +54,7 @@ class Fallback:
                     return result
             except MemoryError:
                 raise
-            except Exception:  # whatever it is: a tick whose noise is drawn must be published
+            except Exception:  # whatever it is: a tick whose noise is drawn must be released
                 pass
             self.taken = True
         return ways[-1]()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from phdstream.arrays import Floats
-from phdstream.baselines import Method, OfflineEachTickNotPrivate, OfflineOnChangesNotPrivate
+from phdstream.baselines import OfflineEachTickNotPrivate, OfflineOnChangesNotPrivate, Releaser
 from phdstream.domains import Box
 from phdstream.evaluation import count_points, random_rectangles, relative_error
 from phdstream.evaluation.circles import moving_circles
@@ -49,7 +49,7 @@ def follow(epsilon: float, index: int, progress: Callable[[int, int | None], Non
     """Run all methods with exact noise over the moving circles, and keep what the page shows."""
     domain = Box([(0, 1), (0, 1)])
     ours = TrackingStream(domain, epsilon, Event())
-    methods: dict[str, Method] = {
+    methods: dict[str, Releaser] = {
         OURS: ours,
         PAPERS: PHDStream(domain, epsilon, Event()),
         BASELINE_1: OfflineEachTickNotPrivate(domain, epsilon),

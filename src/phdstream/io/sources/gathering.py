@@ -19,8 +19,8 @@ from phdstream.arrays import Bools, Ints
 from phdstream.domains import Domain
 from phdstream.errors import StateError
 from phdstream.io.sources.clock import Clock, RowClock
+from phdstream.io.sources.counted_inputs import FileRecord
 from phdstream.io.sources.events import Events
-from phdstream.io.sources.ledger import FileRecord
 from phdstream.io.sources.tally import Tally
 from phdstream.privacy.user_ids import UserIds
 from phdstream.streams.intake import EncodedEvents

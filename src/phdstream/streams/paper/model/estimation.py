@@ -1,4 +1,4 @@
-"""From a selected and counted tree to what is published: one top-down pass over the visited nodes. All public."""
+"""From a selected and counted tree to what is released: one top-down pass over the visited nodes. Public."""
 
 from __future__ import annotations
 

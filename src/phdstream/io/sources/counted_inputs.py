@@ -1,6 +1,6 @@
 """What was counted of which file: so that nothing is counted twice because a file came back changed. Private.
 
-For every file the ledger keeps, tick by tick, how many events were counted and a sum of their hashes, which does not
+For every file is kept, tick by tick, how many events were counted and a sum of their hashes, which does not
 depend on their order. If a file of the same name comes again, each tick that was released must find the same events,
 unless the file has only grown at its end. Otherwise events may have been taken away or altered, perhaps to another
 time, where they would count once more; such a file is refused.
@@ -21,7 +21,7 @@ from phdstream.errors import InputError, StateError
 from phdstream.io.sources.inventory import Print, grown_from
 from phdstream.streams.state import Arrays
 
-__all__ = ["FileRecord", "Ledger"]
+__all__ = ["CountedInputs", "FileRecord"]
 
 _NO_CHANCE = 50
 """So many events are not the same in two files by chance."""
@@ -63,7 +63,7 @@ def _hash(parts: Sequence[NDArray[Any]]) -> NDArray[np.uint64]:
     return x
 
 
-class Ledger:
+class CountedInputs:
     """The records of all files that were read for a stream."""
 
     def __init__(self, records: Iterable[FileRecord] = ()) -> None:
@@ -78,7 +78,7 @@ class Ledger:
         """Whether a file was read before as it is now, and all its events are of ticks up to this one."""
         return any(record.print.digest == one.digest and record.last <= tick for record in self.records)
 
-    def merge(self, found: list[FileRecord], tick: int) -> Ledger:
+    def merge(self, found: list[FileRecord], tick: int) -> CountedInputs:
         """Return the ledger with the files as they are now; refuse one that lost or altered events counted before.
 
         ``tick`` is the last one that was released: of it and those before, what was counted stays as it was.
@@ -96,7 +96,7 @@ class Ledger:
             later = {t: now for t, now in record.ticks.items() if t > tick}
             merged.append(FileRecord(record.print, counted | later))
         replaced = [before for record in found if (before := self._same_file(record.print)) is not None]
-        return Ledger([record for record in self.records if record not in replaced] + merged)
+        return CountedInputs([record for record in self.records if record not in replaced] + merged)
 
     def _same_file(self, one: Print) -> FileRecord | None:
         by_digest = [record for record in self.records if record.print.digest == one.digest]
@@ -112,7 +112,7 @@ class Ledger:
         return {"files": files}, {n: np.array(c, dtype=k) for (n, k), c in zip(kinds, columns, strict=True)}
 
     @classmethod
-    def from_state(cls, meta: dict[str, Any], arrays: Arrays) -> Ledger:
+    def from_state(cls, meta: dict[str, Any], arrays: Arrays) -> CountedInputs:
         """Return the ledger that `to_state` described."""
         entries = zip(*(arrays[name].tolist() for name in ("tick", "count", "sum")), strict=True)
         try:
