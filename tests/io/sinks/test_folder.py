@@ -309,7 +309,9 @@ class TestFaults:
         rng = np.random.default_rng(int.from_bytes(os.urandom(4), "big"))
         seen: dict[str, str] = {}
         command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{_CHILD}", str(tmp_path)]
-        for _ in range(cases(3, 20)):
+        for number in range(100):  # on a busy machine they are killed before they have published anything
+            if number >= cases(3, 20) and len(seen) > 4:
+                break
             children = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
             for child in children:
                 assert child.stdout is not None
