@@ -660,3 +660,13 @@ def test_an_endless_stream_runs_in_bounded_memory(make: Make) -> None:
     for _ in range(40):  # a crowd that moves about
         stream.update(np.clip(rng.random(2) + rng.normal(0, 0.01, (200, 2)), 0, 1))
         assert stream.nodes <= 600
+
+
+@every_method
+def test_a_simulated_stream_never_becomes_private(make: Make) -> None:
+    stream = make(noise=phd.Simulation(seed=1))
+    stream.noise = phd.Simulation(seed=2)
+    stream.update(points(50))
+    with pytest.raises(StateError, match="simulated"):
+        stream.noise = phd.privacy.ExactNoise()
+    assert "simulated" in stream.update(points(50)).privacy

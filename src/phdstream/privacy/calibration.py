@@ -30,8 +30,9 @@ from phdstream.privacy.budget import check_enough
 
 __all__ = ["SplitRule", "calibrate_split", "log_tail", "path_loss", "split_loss"]
 
-_TOWARD_PRIVACY = 1e-9
-"""Relative slack left in every float computation of a loss; rounding errors there are below 1e-12."""
+_TOWARD_PRIVACY, _ROUNDING = 1e-9, 1e-15
+"""Relative slack left in every float computation of a loss, and how it grows with the noise: the loss of one split is
+the difference of two logarithms of order 1, of which it is a part of about 1/λ, so that rounding errors grow as λ."""
 _TERMS = 4096
 
 
@@ -108,7 +109,8 @@ def calibrate_split(epsilon: float, fanout: float, threshold: int = 0) -> SplitR
     if not 0 < epsilon < math.inf:
         raise BudgetError(f"the budget of the split decisions must be a positive number, not {epsilon!r}.")
     check_enough(epsilon)
-    target, log_fanout = epsilon * (1 - _TOWARD_PRIVACY), math.log(fanout)
+    slack = max(_TOWARD_PRIVACY, _ROUNDING / epsilon)
+    target, log_fanout = epsilon * (1 - slack), math.log(fanout)
     bias = max(1, math.floor(log_fanout / target))  # λ is never below 1/ε
     below = 0  # the search ends between a bias that cannot meet the budget and one that can
     while path_loss(bias / log_fanout, bias) > target:

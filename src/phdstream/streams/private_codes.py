@@ -18,6 +18,7 @@ import numpy as np
 
 from phdstream.arrays import Ints
 from phdstream.domains.prefixes import code_range
+from phdstream.errors import StateError
 from phdstream.privacy import Ledger
 from phdstream.streams.code_counts import CodeCounts
 from phdstream.streams.state import Arrays
@@ -72,6 +73,8 @@ class PrivateCodes:
 
     def absorb(self, other: PrivateCodes) -> None:
         """Take over all events of another set, which is empty afterwards: an event is always in one set only."""
+        if other is self or other._bits != self._bits:
+            raise StateError("these events cannot be put together: a bug, please report it.")
         self._ledger.join(other._ledger)
         for codes in other._codes:
             self._put(codes)

@@ -113,6 +113,10 @@ class Stream:
 
     @noise.setter
     def noise(self, noise: Noise) -> None:
+        if self.tick and noise.private and not self.noise.private:
+            raise StateError(
+                "this stream has released simulated ticks: with exact noise from now on it would not be private."
+            )
         self._method.noise = noise
 
     @property

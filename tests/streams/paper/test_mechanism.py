@@ -93,9 +93,27 @@ def test_a_plan_for_which_the_proof_would_not_hold_is_refused(
     levels: list[tuple[list[int], list[int], int]], said: str
 ) -> None:
     mechanism, noise = new_mechanism()
+    whole = levels if levels[0][0] == [1] else [([1], [2000], 0), *levels]
     with pytest.raises(StateError, match=said):
-        mechanism.select(inserts([9]), Levels(*levels))
-    assert len(noise.draws) == len(levels) - 1  # nothing is drawn for what is refused
+        mechanism.select(inserts([9]), Levels(*whole))
+    assert len(noise.draws) == len(whole) - 1  # nothing is drawn for what is refused
+
+
+@pytest.mark.parametrize(
+    "first", [([2, 3], [5, 5], 1), ([1], [5], 1), ([1], [-1], 0), ([1], [1 << 62], 0)], ids=["below", "bits", "-", "+"]
+)
+def test_a_tree_begins_at_its_root_with_a_score_in_range(first: tuple[list[int], list[int], int]) -> None:
+    mechanism, noise = new_mechanism()
+    with pytest.raises(StateError):
+        mechanism.select(inserts([9]), Levels(first))
+    assert not noise.draws
+
+
+@pytest.mark.parametrize("rows", [[0, 0, 0], [0, -1], [-1]])
+def test_no_counter_becomes_two(rows: list[int]) -> None:
+    mechanism, _ = new_mechanism()
+    with pytest.raises(StateError, match="one counter would become two"):
+        mechanism.keep(np.array(rows))
 
 
 def test_a_score_equal_to_its_parents_is_not_above_it() -> None:

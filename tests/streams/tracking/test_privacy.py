@@ -189,6 +189,23 @@ def test_every_noise_call_sees_at_most_what_was_declared(
     assert spent <= stream.budget.count + 1e-12
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_asked_never_depends_on_the_data(seed: int) -> None:
+    """Any two streams forced to the same outputs, one of few events and one of many: all questions are the same.
+
+    One event seldom tips a threshold, so neighbours would hardly show that an exact number decides.
+    """
+    asked = []
+    for number in (3, 200):
+        rng = np.random.default_rng(seed)
+        stream = phd.TrackingStream(phd.Box([(0, 1), (0, 1)], depth=8), 1.0, phd.Event())
+        noise = stream.noise = ForcedSums(random_choices(seed), (-20, 0, 30, 300))
+        for _ in range(8):
+            stream.update(rng.random((number, 2)), rng.random((number // 3, 2)))
+        asked.append([(scale, at.tolist()) for scale, at, _ in finished(noise).calls])
+    assert asked[0] == asked[1]
+
+
 @settings(max_examples=cases(8, 20), deadline=None)
 @given(seed=st.integers(0, 100_000))
 def test_counted_nodes_are_disjoint(seed: int) -> None:

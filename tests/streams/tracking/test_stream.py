@@ -154,7 +154,9 @@ class TestWindow:
         stream = simulated(window=3, epsilon=0.5)
         for seed in range(4):
             stream.update(points(2000, seed))
-        stream.noise = KnownNoise()
+        none = KnownNoise()
+        none.private = False
+        stream.noise = none
         for _ in range(3):
             release = stream.update()
         assert release.total == pytest.approx(0, abs=1e-6)

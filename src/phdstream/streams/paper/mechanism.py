@@ -25,6 +25,7 @@ from typing import Protocol
 import numpy as np
 
 from phdstream.arrays import Bools, Ints
+from phdstream.domains import ROOT
 from phdstream.domains.prefixes import are_disjoint
 from phdstream.errors import StateError
 from phdstream.privacy import Budget, Noise, SplitRule
@@ -32,6 +33,9 @@ from phdstream.streams.paper.counters import Counter, CounterBank
 from phdstream.streams.private_codes import PrivateCodes, TickEvents
 
 __all__ = ["Mechanism", "SelectionPlan", "one_tick"]
+
+_LARGEST = 1 << 53
+"""Points; a score stays far from the end of 64 bits."""
 
 
 class SelectionPlan(Protocol):
@@ -65,7 +69,10 @@ class Mechanism:
         while plan.nodes.size:
             nodes, past, bits = plan.nodes, plan.past, plan.bits
             _check(bool((np.diff(nodes) > 0).all()), "nodes of a level are not in order, each once")
-            _check(above is None or _monotone(*above, nodes, past, bits), "a child's score is above its parent's")
+            _check(past.dtype == np.int64 and bool(((past >= 0) & (past <= _LARGEST)).all()), "a score is out of range")
+            first = above is None and bits == 0 and nodes.tolist() == [ROOT]
+            monotone = above is not None and _monotone(*above, nodes, past, bits)
+            _check(first or monotone, "a child's score is above its parent's, or its parent did not split")
             score = past + counts.within(nodes, bits)
             biased = np.maximum(score - depth * rule.bias, rule.floor)
             splits = self.noise.add(biased, rule.scale, at=nodes) > rule.threshold
@@ -78,7 +85,7 @@ class Mechanism:
         Costs an event ``counter.epsilon``.
         """
         _check(are_disjoint(leaves, self._bits), "leaves overlap")
-        _check(np.unique(rows).size == rows.size, "two leaves have one counter")
+        _check(_are_rows(rows), "two leaves have one counter")
         come, gone = (kind.spend(self.counter.epsilon) for kind in events)
         self._bank.extend(max(0, int(rows.max()) + 1 - self._bank.state.shape[0]))
         totals = self._bank.step(rows, come.within(leaves) - gone.within(leaves), self.noise, at=leaves)
@@ -86,6 +93,7 @@ class Mechanism:
 
     def keep(self, rows: Ints) -> None:
         """Forget all counters but these, which are renumbered in this order."""
+        _check(_are_rows(rows), "one counter would become two")
         self._bank.extend(max(0, int(rows.max()) + 1 - self._bank.state.shape[0]))
         self._bank.keep(rows)
 
@@ -105,6 +113,11 @@ def one_tick(waiting: list[TickEvents]) -> TickEvents:
         first.inserts.absorb(tick.inserts)
         first.deletes.absorb(tick.deletes)
     return first
+
+
+def _are_rows(rows: Ints) -> bool:
+    """Whether these are different counters."""
+    return bool(rows.min(initial=0) >= 0) and np.unique(rows).size == rows.size
 
 
 def _monotone(parents: Ints, parent_past: Ints, parent_bits: int, nodes: Ints, past: Ints, bits: int) -> bool:
