@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from phdstream.privacy.laplace import discrete_laplace
 __all__ = ["ExactNoise", "Noise", "Simulation", "noise_from_dict"]
 
 
+@runtime_checkable
 class Noise(Protocol):
     """Adds discrete Laplace noise to private integers."""
 

@@ -7,7 +7,7 @@ custodian to say; the same ε means very different things for one check-in and f
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from phdstream.errors import BudgetError, did_you_mean, shown
 
@@ -18,6 +18,7 @@ _MOST = 10**9
 """No user's bound is higher: what is left of any ε for one event would be nothing."""
 
 
+@runtime_checkable
 class Unit(Protocol):
     """At most how many inserts and deletes one unit has over the whole stream."""
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from phdstream.arrays import Ints
 from phdstream.domains import ROOT, Domain, hash_uniform
+from phdstream.domains.codes import child_nodes
 from phdstream.errors import StateError
 from phdstream.release.estimate import Estimate
 
@@ -154,7 +155,7 @@ def _leaves_out(domain: Domain, nodes: Ints, inner: Ints, first: Ints) -> bool:
     lacking = children < np.int64(1) << bits
     for width in np.unique(bits[lacking]).tolist():
         parents = nodes[inner[lacking & (bits == width)]]
-        family = ((parents << width)[:, None] | np.arange(1 << width)).ravel()
+        family = child_nodes(parents, width).ravel()
         absent = nodes[np.minimum(np.searchsorted(nodes, family), nodes.size - 1)] != family
         missing, of = family[absent], np.repeat(parents, 1 << width)[absent]
         there = domain.has_measure(missing)

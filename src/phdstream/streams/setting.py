@@ -15,7 +15,6 @@ __all__ = ["Setting", "checked_noise"]
 
 _LONGEST_WINDOW = 10_000_000
 """Ticks; something is kept for each."""
-_NOISE = ("private", "add", "divisible", "key", "to_dict")
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Setting:
     def __post_init__(self) -> None:
         if not isinstance(self.domain, Domain):
             raise InputError(f"domain must be a Box, a Cube or another Domain, not {type(self.domain).__name__}.")
-        if isinstance(self.unit, type) or not callable(getattr(self.unit, "worst_cases", None)):
+        if isinstance(self.unit, type) or not isinstance(self.unit, Unit):
             raise InputError(
                 "unit must say to whom ε is promised: Event(), Record() or User(inserts=..., deletes=...)."
             )
@@ -73,7 +72,7 @@ def checked_noise(noise: Noise | None) -> Noise:
     """Return the source of noise that was asked for; exact noise if none was."""
     if noise is None:
         return ExactNoise()
-    if isinstance(noise, type) or not all(hasattr(noise, part) for part in _NOISE):  # a user's argument, of any type
+    if isinstance(noise, type) or not isinstance(noise, Noise):
         raise InputError(
             f"noise must be left out, for exact noise, or be Simulation(seed=...), for experiments, not {shown(noise)}."
         )
