@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from phdstream.arrays import Floats, Ints
 from phdstream.domains import divide_among_children
+from tests import plain
 
 
 @st.composite
@@ -89,3 +90,43 @@ def test_a_family_adds_up_at_any_rounding(monkeypatch: pytest.MonkeyPatch, offse
 def test_no_families_no_counts() -> None:
     nothing = np.zeros(0, dtype=np.int64)
     assert divide_among_children(nothing, nothing, np.zeros(0), nothing, key=1).size == 0
+
+
+@given(st.data(), st.integers(0, 2**62), st.booleans())
+def test_points_are_dealt_as_by_halving_each_family(data: st.DataObject, key: int, same_size: bool) -> None:
+    sizes = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=6))
+    sizes = [sizes[0]] * len(sizes) if same_size else sizes
+    share = st.one_of(st.just(0.0), st.floats(0, 1e3))
+    shares = [data.draw(st.lists(share, min_size=n, max_size=n).filter(any)) for n in sizes]
+    counts = data.draw(st.lists(st.integers(0, 10**6), min_size=len(sizes), max_size=len(sizes)))
+    nodes = data.draw(st.lists(st.integers(1, 2**55), min_size=len(sizes), max_size=len(sizes)))
+    parent = np.repeat(np.arange(len(sizes)), sizes)
+    dealt = divide_among_children(np.array(counts), parent, np.concatenate(shares), np.array(nodes), key)
+    expected = [plain.deal(c, s, n, key) for c, s, n in zip(counts, shares, nodes, strict=True)]
+    assert dealt.tolist() == [number for family in expected for number in family]
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.77])
+def test_dealing_has_no_bias_for_any_of_several_kin(share: float) -> None:
+    nodes, counts, parent = np.arange(64, 68), np.array([1, 3, 1, 10]), np.repeat(np.arange(4), 2)
+    shares = np.tile([share, 1 - share], 4)
+    dealt = [divide_among_children(counts, parent, shares, nodes, key)[::2] for key in range(4000)]
+    np.testing.assert_allclose(np.mean(dealt, axis=0), share * counts, atol=0.04)
+
+
+@pytest.mark.parametrize("top", [1, 5, 64, 12345])
+def test_dealing_has_no_bias_over_several_levels(top: int) -> None:
+    """Offsets of a part and of those it lies in are independent: the expectation is the product of the shares."""
+    first_shares, count = (0.77, 0.3, 0.5), 2
+    dealt = np.zeros((4000, 8))
+    for key in range(4000):
+        nodes, counts = np.array([top]), np.array([count])
+        for share in first_shares:
+            parent = np.repeat(np.arange(nodes.size), 2)
+            counts = divide_among_children(counts, parent, np.tile([share, 1 - share], nodes.size), nodes, key)
+            nodes = np.stack([2 * nodes, 2 * nodes + 1], axis=1).ravel()
+        dealt[key] = counts
+    expected = count * np.array([1.0])
+    for share in first_shares:
+        expected = np.outer(expected, [share, 1 - share]).ravel()
+    np.testing.assert_allclose(dealt.mean(axis=0), expected, atol=0.04)

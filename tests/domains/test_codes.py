@@ -13,6 +13,7 @@ from scipy import stats
 from phdstream.arrays import Floats
 from phdstream.domains import hash_uniform
 from phdstream.domains.codes import MAX_BITS, compress_bits, spread_bits
+from tests import plain
 
 FALSE_ALARM = 1e-6
 
@@ -94,3 +95,12 @@ def test_a_hash_depends_on_nothing_but_key_node_and_salt() -> None:
 
 def uncorrelated(x: Floats, y: Floats) -> bool:
     return abs(np.corrcoef(x, y)[0, 1]) < 5 / np.sqrt(x.size)
+
+
+@given(st.integers(0, 2**62), st.lists(st.integers(0, 2**62), min_size=1), st.integers(0, 2**40))
+def test_hashes_are_splitmix(key: int, nodes: list[int], salt: int) -> None:
+    array = np.array(nodes)
+    expected = [plain.hash_uniform(key, node, salt) for node in nodes]
+    assert hash_uniform(key, array, salt).tolist() == expected
+    assert hash_uniform(key, array, np.full(array.size, salt)).tolist() == expected
+    assert array.tolist() == nodes
