@@ -100,7 +100,9 @@ def test_a_plan_for_which_the_proof_would_not_hold_is_refused(
 
 
 @pytest.mark.parametrize(
-    "first", [([2, 3], [5, 5], 1), ([1], [5], 1), ([1], [-1], 0), ([1], [1 << 62], 0)], ids=["below", "bits", "-", "+"]
+    "first",
+    [([2, 3], [5, 5], 1), ([1], [5], 1), ([1], [-(1 << 62)], 0), ([1], [1 << 62], 0)],
+    ids=["below", "bits", "-", "+"],
 )
 def test_a_tree_begins_at_its_root_with_a_score_in_range(first: tuple[list[int], list[int], int]) -> None:
     mechanism, noise = new_mechanism()

@@ -69,7 +69,10 @@ class Mechanism:
         while plan.nodes.size:
             nodes, past, bits = plan.nodes, plan.past, plan.bits
             _check(bool((np.diff(nodes) > 0).all()), "nodes of a level are not in order, each once")
-            _check(past.dtype == np.int64 and bool(((past >= 0) & (past <= _LARGEST)).all()), "a score is out of range")
+            _check(
+                past.dtype == np.int64 and bool(((past >= -_LARGEST) & (past <= _LARGEST)).all()),
+                "a score is out of range",
+            )
             first = above is None and bits == 0 and nodes.tolist() == [ROOT]
             monotone = above is not None and _monotone(*above, nodes, past, bits)
             _check(first or monotone, "a child's score is above its parent's, or its parent did not split")
