@@ -14,6 +14,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -116,14 +117,14 @@ def cases() -> Iterator[tuple[str, Callable[[], list[str]]]]:
                 def made(method: Any = method, domain: phd.Domain = domain, options: dict[str, Any] = options) -> Any:
                     return method(domain, 1.0, phd.Event(), noise=phd.Simulation(seed=4), **options)
 
-                yield f"{name} on {where}", lambda made=made, domain=domain: on_domain(made, domain, 8, 240)
+                yield f"{name} on {where}", partial(on_domain, made, domain, 8, 240)
     for epsilon in (0.1, 1.0, 20.0):
         for unit in (phd.Event(), phd.Record()):
 
             def long(epsilon: float = epsilon, unit: Any = unit) -> Any:
                 return phd.TrackingStream(UNIT_SQUARE, epsilon, unit, noise=phd.Simulation(seed=8))
 
-            yield f"tracking, 40 ticks, {epsilon:g}, {unit}", lambda long=long: on_domain(long, UNIT_SQUARE, 40, 3000)
+            yield f"tracking, 40 ticks, {epsilon:g}, {unit}", partial(on_domain, long, UNIT_SQUARE, 40, 3000)
     others = {
         "baseline 1": lambda: phd.baselines.OfflineEachTickNotPrivate(UNIT_SQUARE, 1.0, noise=phd.Simulation(seed=2)),
         "baseline 2": lambda: phd.baselines.OfflineOnChangesNotPrivate(UNIT_SQUARE, 1.0, noise=phd.Simulation(seed=2)),
@@ -131,7 +132,7 @@ def cases() -> Iterator[tuple[str, Callable[[], list[str]]]]:
         "oracle": lambda: phd.baselines.TrackingEachTickNotPrivate(UNIT_SQUARE, 1.0, noise=phd.Simulation(seed=2)),
     }
     for name, make in others.items():
-        yield name, lambda make=make: on_domain(make, UNIT_SQUARE, 4, 500)
+        yield name, partial(on_domain, make, UNIT_SQUARE, 4, 500)
     yield "users", users
 
 

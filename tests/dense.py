@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -133,7 +134,7 @@ class DenseStream:
         for v in leaves:
             before = self.outputs[v]
             self.outputs[v] = self.counters[v](
-                self.count(inserts, v) - self.count(deletes, v), lambda value, scale, v=v: self._noisy(value, scale, v)
+                self.count(inserts, v) - self.count(deletes, v), partial(self._noisy, v=v)
             )
             d[v] = self.outputs[v] - before
         self.increments.append(d)

@@ -60,7 +60,7 @@ class Script:
         return self.choices[self._at - 1]
 
 
-def all_outputs(run: Callable[[Callable[[int], int]], None]) -> Iterator[list[int]]:
+def all_outputs(run: Callable[[Callable[[int], int]], object]) -> Iterator[list[int]]:
     """Yield the choices of every possible run: depth first, the last choice moving fastest."""
     choices: list[int] = []
     while True:

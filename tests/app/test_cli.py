@@ -18,6 +18,7 @@ def test_help_and_version() -> None:
     assert phdstream("--version").stdout.strip() == f"phdstream {__version__}"
 
 
+@pytest.mark.slow
 def test_run_says_what_it_promised_and_where_it_is(tmp_path: Path) -> None:
     done = phdstream_process("run", write(tmp_path))
     assert done.returncode == 0

@@ -17,6 +17,8 @@ from phdstream.app.config import load_config
 from phdstream.app.run import RunReport, run
 from phdstream.errors import InputError, StateError
 
+pytestmark = pytest.mark.slow
+
 CONFIG = """
 [input]
 files = "events/*.csv"

@@ -21,6 +21,8 @@ from phdstream.app.run import run
 from phdstream.io.sources import events as events_module
 from phdstream.streams.intake import Intake
 
+pytestmark = pytest.mark.slow
+
 gpd = pytest.importorskip("geopandas")
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")

@@ -18,6 +18,8 @@ from phdstream.app.run import run
 from phdstream.errors import ConfigError, PhdstreamError, UnusableError
 from tests.app.commands import phdstream, phdstream_process
 
+pytestmark = pytest.mark.slow
+
 CONFIG = """
 [input]
 files = "{file}"

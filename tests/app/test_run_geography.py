@@ -17,6 +17,8 @@ from phdstream.app.run import run
 from phdstream.domains.outlines import land
 from phdstream.errors import ConfigError, UnusableError
 
+pytestmark = pytest.mark.slow
+
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 START = np.datetime64("2024-03-01", "us")
 ISLAND = shapely.Polygon([(4, 50), (6, 50), (6, 51), (5, 51), (5, 52), (4, 52)])

@@ -114,6 +114,7 @@ def test_dealing_has_no_bias_for_any_of_several_kin(share: float) -> None:
     np.testing.assert_allclose(np.mean(dealt, axis=0), share * counts, atol=0.04)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("top", [1, 5, 64, 12345])
 def test_dealing_has_no_bias_over_several_levels(top: int) -> None:
     """Offsets of a part and of those it lies in are independent: the expectation is the product of the shares."""

@@ -36,6 +36,7 @@ def on_and_off_the_edges(box: phd.Box, rng: np.random.Generator, number: int) ->
     return points
 
 
+@pytest.mark.slow
 @every_box
 def test_codes_are_those_of_halving_step_by_step(box: phd.Box) -> None:
     points = on_and_off_the_edges(box, np.random.default_rng(1), 2000)

@@ -19,7 +19,8 @@ class NaiveBound:
     """A dictionary and a loop."""
 
     def __init__(self, limit: int) -> None:
-        self.limit, self.used = limit, Counter()
+        self.limit = limit
+        self.used: Counter[Any] = Counter()
 
     def admit(self, users: Any) -> list[bool]:
         return [self._admit_one(user) for user in users]

@@ -17,6 +17,8 @@ from phdstream.privacy import calibrate_split
 from phdstream.privacy.calibration import SplitRule, log_tail, path_loss, split_loss
 from tests.noises import pmf
 
+pytestmark = pytest.mark.slow
+
 SCALES = [0.02, 0.3, 1.0, 2.164, 4.3, 20.0, 300.0]
 epsilons = st.floats(math.log(1e-3), math.log(50)).map(math.exp)
 fanouts = st.integers(2, 16)

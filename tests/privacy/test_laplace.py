@@ -10,7 +10,7 @@ import subprocess
 import sys
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -147,6 +147,7 @@ def test_all_first_words_are_decided_rightly_or_not_at_all(scale: Any) -> None:
         assert set(np.flatnonzero(table < 0).tolist()) == {min(word, 2**16 - 1) for word in undecided}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.3, 4.3, 65.0])
 @pytest.mark.parametrize("offset", [-1, 1])
 def test_words_beside_a_boundary_are_decided_by_64_bits(monkeypatch: Any, scale: Any, offset: Any) -> None:
@@ -196,7 +197,7 @@ def test_the_top_goes_on_where_it_ends(monkeypatch: Any) -> None:
             assert outcomes.size == size
             return outcomes
 
-    assert laplace._draw_top(Top(), 3).tolist() == [3, 2055, 1029]
+    assert laplace._draw_top(cast(Any, Top()), 3).tolist() == [3, 2055, 1029]
 
 
 def test_noise_that_does_not_fit_is_refused_not_wrapped() -> None:
@@ -205,7 +206,7 @@ def test_noise_that_does_not_fit_is_refused_not_wrapped() -> None:
             return np.full(size, 1024)
 
     with pytest.raises(OverflowError, match="64 bits"):
-        laplace._draw_top(Top(), 2)
+        laplace._draw_top(cast(Any, Top()), 2)
     *digits, _ = _digits(LARGEST_SCALE)
     assert (laplace._MOST_TOP + 2048) << 8 * len(digits) < 2**62
 
@@ -255,8 +256,13 @@ def test_low_digits_of_large_noise_are_filled_evenly(scale: Any) -> None:
 
 
 def test_every_call_reads_fresh_bits_from_the_operating_system(monkeypatch: Any) -> None:
-    asked = []
-    monkeypatch.setattr(os, "urandom", lambda size: asked.append(size) or bytes(size))
+    asked: list[int] = []
+
+    def zeros(size: int) -> bytes:
+        asked.append(size)
+        return bytes(size)
+
+    monkeypatch.setattr(os, "urandom", zeros)
     discrete_laplace(4.3, 10)
     discrete_laplace(4.3, 10)
     assert asked[0] == 40

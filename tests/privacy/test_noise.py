@@ -199,8 +199,9 @@ def test_variance_at_the_largest_budgets_is_nothing(epsilon: Any) -> None:
 def test_frozen_noise_belongs_to_the_label_whatever_else_is_drawn() -> None:
     alone, among = FrozenNoise(2), FrozenNoise(2)
     expected = [alone.add(np.array([0]), 9.0, np.array([7]))[0] for _ in range(2)]
-    both = among.add(np.zeros(3, np.int64), 9.0, np.array([4, 7, 9]))[1], among.add(np.zeros(1), 8.0, np.array([7]))
-    assert expected == [both[0], among.add(np.zeros(2, np.int64), 9.0, np.array([7, 4]))[0]]
+    first = among.add(np.zeros(3, np.int64), 9.0, np.array([4, 7, 9]))[1]
+    among.add(np.zeros(1, np.int64), 8.0, np.array([7]))
+    assert expected == [first, among.add(np.zeros(2, np.int64), 9.0, np.array([7, 4]))[0]]
 
 
 def test_log_probabilities_are_those_of_the_frequencies() -> None:

@@ -221,6 +221,7 @@ def test_a_stream_refuses_another_kind_before_anything_changes() -> None:
     assert fresh.private_tally.over_bound == 0
 
 
+@pytest.mark.slow
 def test_a_million_events_of_few_users_are_quick() -> None:
     names = np.random.default_rng(1).integers(0, 1000, 1_000_000)
     users = pa.array(np.char.add("user ", names.astype(str)).astype(object))

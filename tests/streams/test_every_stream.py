@@ -135,6 +135,7 @@ def bag(rows: np.ndarray) -> Counter[tuple[float, ...]]:
 # --- ticks ---
 
 
+@pytest.mark.slow
 @every_stream
 def test_the_same_seed_gives_the_same_stream_and_another_another(make: Make) -> None:
     stream, other = make(), make(seed=4)
@@ -374,6 +375,7 @@ class Failing(phd.Simulation):
         return super().divisible(scale, parts, at)
 
 
+@pytest.mark.slow
 @every_stream
 def test_after_an_update_that_failed_half_way_a_stream_is_broken(make: Make, tmp_path: Path) -> None:
     """At whichever draw of a tick it failed: it neither goes on nor can be saved; its last state can."""
@@ -400,6 +402,7 @@ def test_after_an_update_that_failed_half_way_a_stream_is_broken(make: Make, tmp
 # --- saved and loaded ---
 
 
+@pytest.mark.slow
 @every_stream_and_counter
 def test_restarted_at_every_tick_it_goes_on_to_the_bit(make: Make) -> None:
     """And restarted once, in the middle."""
@@ -647,12 +650,14 @@ def test_cost_follows_the_nodes_touched_not_the_tree(make: Make) -> None:
     assert stream.nodes < 200_000
 
 
+@pytest.mark.slow
 @every_method
 def test_a_million_events_in_a_tick(make: Make) -> None:
     release = make(domain=phd.Box([(0, 1), (0, 1)])).update(points(1_000_000))
     assert release.total == pytest.approx(1_000_000, rel=0.01)
 
 
+@pytest.mark.slow
 @every_method
 def test_an_endless_stream_runs_in_bounded_memory(make: Make) -> None:
     stream = make(domain=phd.Box([(0, 1), (0, 1)]), epsilon=4.0, max_nodes=600)

@@ -412,6 +412,7 @@ def cutting(globe: Globe, node: Ints, rng: np.random.Generator, n: int) -> Float
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("depth", "level"), [(1, 1), (14, 1), (14, 2), (14, 3), (14, 6), (14, 14), (17, 17)])
 def test_overlaps_of_cut_cells_are_exact(depth: Any, level: int) -> None:
     globe, rng = Globe(depth=depth), np.random.default_rng(level)

@@ -203,6 +203,7 @@ class TestOnMaps:
         assert table.schema.metadata[b"privacy"] == b"simulated, not private"
         assert len(set(table["h3"].to_pylist())) == table.num_rows
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("resolution", "message"), [(16, "0 to 15"), (15, "coarser"), (2.5, "0 to 15")])
     def test_h3_resolutions(self, resolution: Any, message: str) -> None:
         with pytest.raises(InputError, match=message):

@@ -245,6 +245,7 @@ class TestBadFiles:
             (tmp_path / name).touch()
         self.check(tmp_path / name, "[Ee]mpty")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["a.parquet", "a.csv.gz", "wkb.parquet", "a.ndjson", "a.geojson", "a.gpkg"])
     def test_cut_off(self, tmp_path: Path, name: str) -> None:
         (FLAT | GEO)[name](geoframe() if name in GEO else frame(), tmp_path / name)

@@ -53,6 +53,7 @@ def listener() -> Any:
         yield server.getsockname()[1], hits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a.gpkg", "a.shp", "a.geojson", "a.csv", "a.parquet", "a.ndjson"])
 @pytest.mark.parametrize("what", ["network", "another file"])
 def test_a_file_that_names_another(tmp_path: Path, listener: Any, name: str, what: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,12 +15,14 @@ from phdstream.counters import BinaryTree, Block
 from tests.dense import BinaryTreeCounter, BlockCounter, DenseStream, SimpleCounter
 from tests.noises import FrozenNoise
 
+pytestmark = pytest.mark.slow
+
 DOMAINS = {
     "binary": phd.Box([(0, 1), (0, 1)], depth=5),
     "quad": phd.Box([(0, 1), (0, 1)], fanout=4, depth=3),
     "cube": phd.Cube(4),
 }
-COUNTERS = {
+COUNTERS: dict[str, tuple[Any, Any]] = {
     "simple": ("simple", SimpleCounter),
     "block": (partial(Block, size=3), partial(BlockCounter, size=3)),
     "binary": (partial(BinaryTree, horizon=4), partial(BinaryTreeCounter, horizon=4)),

@@ -174,7 +174,7 @@ class TestSeveralTicks:
 def test_options_cost_nothing(options: dict[str, int]) -> None:
     """A start, a window, folding: the loss of an insert over three ticks is within the same budget."""
     make = partial(build, 1, **options)
-    base: ClassVar[list[Event]] = [(0, 0.2, 1), (1, 0.8, 1)]
+    base: list[Event] = [(0, 0.2, 1), (1, 0.8, 1)]
     inserts, _ = with_one_more(base, range(3), cells=2)
     assert max(largest_loss(make, base, 3, inserts, cases(3, 1))) <= 1.0 + TOLERANCE
 

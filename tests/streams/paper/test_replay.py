@@ -15,6 +15,8 @@ from phdstream.counters import BinaryTree, Block, Hybrid, Simple
 from tests.forcing import ForcedNoise, random_choices
 from tests.noises import FrozenNoise
 
+pytestmark = pytest.mark.slow
+
 DOMAIN = phd.Box([(0, 1), (0, 1)], depth=8)
 COUNTERS: dict[str, Any] = {
     "simple": Simple,

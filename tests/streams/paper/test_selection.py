@@ -30,14 +30,14 @@ class TreeSelector:
         self.epsilon = stream.rule.loss
         self.rule = stream.rule
 
-    def __call__(self, tick: Tick, history: Sequence[Selection], noise: Any) -> Sequence[Hashable]:
+    def __call__(self, value: Tick, history: Sequence[Selection], noise: Any) -> Sequence[Hashable]:
         dense = DenseStream(DOMAIN, self.rule, partial(SimpleCounter, 1.0), noise)
         before: dict[Hashable, int] = {}
         for selection in history:
             totals = dict(zip(selection.labels, selection.totals, strict=True))
             dense._add({int(v): total - before.get(v, 0) for v, total in totals.items()}, +1)  # type: ignore[call-overload]
             before |= totals
-        return dense._priv_tree(dense.projection(), tick[0])
+        return dense._priv_tree(dense.projection(), value[0])
 
 
 def net_counts(tick: Tick, leaves: Sequence[Hashable]) -> np.ndarray:
@@ -59,6 +59,7 @@ class ByLabel(FrozenNoise):
         return super().add(values, scale, at)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counter", COUNTERS.values(), ids=COUNTERS)
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10_000))

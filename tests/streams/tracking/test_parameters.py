@@ -58,6 +58,7 @@ def test_every_parameter_has_a_unit_and_a_reason() -> None:
         assert all(part.metadata["unit"] and part.metadata["why"] for part in about)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SWITCHES)
 def test_every_switch_changes_what_is_released(name: str) -> None:
     """On a stream with few points at first, empty places, and a crowd that moves half-way."""

@@ -1,20 +1,16 @@
-"""`TrackingStream` as its users meet it: every domain, windows, memory, errors that are true, state."""
+"""What is `TrackingStream`'s own, beside what every stream does (`tests/streams/test_every_stream.py`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import phdstream as phd
 from phdstream.domains import ROOT, Domain
 from phdstream.domains.binary_tree import BinaryTree
-from phdstream.errors import BudgetError, InputError, StateError
 from tests.domains.test_every_domain import DOMAINS
 from tests.noises import KnownNoise
 
@@ -35,13 +31,6 @@ def points(n: int, seed: int = 0) -> np.ndarray:
 
 
 class TestTicks:
-    def test_without_noise_the_total_is_exact(self) -> None:
-        stream = noiseless()
-        stream.update(points(1000))
-        release = stream.update(points(100, 1), deletes=points(1000)[:300])
-        assert release.total == pytest.approx(800)
-        assert release.estimate.points[release.estimate.leaf].sum() == 800
-
     def test_without_noise_large_places_are_right_after_many_blocks(self) -> None:
         stream, live = noiseless(), []
         for seed in range(30):
@@ -52,12 +41,6 @@ class TestTicks:
         true = [((x < 0.25) & (y < 0.25)).sum(), ((x > 0.5) & (y > 0.5)).sum(), (x < 0.5).sum()]
         np.testing.assert_allclose(inside, true, rtol=0.08, atol=25)
 
-    def test_empty_ticks_still_release_noise(self) -> None:
-        stream = simulated()
-        stream.update(points(5000))
-        totals = {stream.update().total for _ in range(20)}
-        assert len(totals) > 3
-
     def test_nothing_at_all_is_a_stream_too(self) -> None:
         stream = simulated()
         for _ in range(5):
@@ -65,38 +48,10 @@ class TestTicks:
         assert release.total >= 0
         assert release.sample().shape[1] == 2
 
-    def test_the_same_seed_gives_the_same_stream(self) -> None:
-        first, again = (simulated(seed=3) for _ in range(2))
-        for seed in range(6):
-            a, b = (stream.update(points(200, seed)) for stream in (first, again))
-            np.testing.assert_array_equal(a.sample(), b.sample())
-
-    def test_cost_follows_the_nodes_touched_not_the_tree(self) -> None:
-        stream = simulated(domain=phd.Box([(0, 1), (0, 1)], depth=60), epsilon=20.0)
-        for seed in range(4):
-            stream.update(points(1000, seed))
-        assert stream.nodes < 200_000
-
-    def test_simulation_is_marked(self) -> None:
-        release = simulated().update(points(10))
-        assert release.privacy == "simulated, not private"
-        assert release.metadata["method"] == "tracking"
-
-    def test_changes_replay_to_the_sample(self) -> None:
-        stream, replayed = simulated(), np.zeros((0, 2))
-        for seed in range(8):
-            release = stream.update(points(300, seed), points(300, seed)[:100])
-            changes = release.changes()
-            kept = replayed.tolist()
-            for row in changes.deletes.tolist():
-                kept.remove(row)
-            replayed = np.array(kept + changes.inserts.tolist())
-        order = np.lexsort(replayed.T), np.lexsort(release.sample().T)
-        np.testing.assert_array_equal(replayed[order[0]], release.sample()[order[1]])
-
 
 @pytest.mark.parametrize("make", DOMAINS.values(), ids=DOMAINS)
 class TestEveryDomain:
+    @pytest.mark.slow
     def test_counts_are_close_and_points_inside(self, make: Callable[[], Domain]) -> None:
         domain = make()
         stream = phd.TrackingStream(domain, 2.0, phd.Event(), noise=phd.Simulation(seed=2))
@@ -107,6 +62,7 @@ class TestEveryDomain:
         assert release.estimate.leaf.sum() == release.leaves.size
         assert release.cells()["count"].to_numpy().sum() == pytest.approx(release.total)
 
+    @pytest.mark.slow
     def test_with_hardly_any_noise_the_cells_are_right(self, make: Callable[[], Domain]) -> None:
         domain = make()
         stream = phd.TrackingStream(domain, 200.0, phd.Event(), noise=phd.Simulation(seed=2))
@@ -135,6 +91,7 @@ class TestEveryDomain:
             nodes, part = nodes[part > 0], part[part > 0]
         np.testing.assert_allclose(part, domain.measure(nodes) / domain.measure(np.array([ROOT]))[0], rtol=1e-6)
 
+    @pytest.mark.slow
     def test_errors_for_queries(self, make: Callable[[], Domain]) -> None:
         domain = make()
         if domain.dimension != 2 or isinstance(domain, phd.Hierarchy):
@@ -160,10 +117,12 @@ class TestWindow:
         for _ in range(3):
             release = stream.update()
         assert release.total == pytest.approx(0, abs=1e-6)
-        assert stream._method._model.totals.variance < 50 * 2 / (0.03 * 0.5) ** 2
+        method: Any = stream._method
+        assert method._model.totals.variance < 50 * 2 / (0.03 * 0.5) ** 2
 
+    @pytest.mark.slow
     def test_the_error_of_the_total_stops_growing(self) -> None:
-        errors = {"early": [], "late": []}
+        errors: dict[str, list[float]] = {"early": [], "late": []}
         for seed in range(8):
             stream = simulated(seed=seed, window=5)
             for tick in range(40):
@@ -171,9 +130,6 @@ class TestWindow:
                 if tick in (9, 39):
                     errors["early" if tick == 9 else "late"].append(abs(release.total - 1000))
         assert np.mean(errors["late"]) < 2.5 * np.mean(errors["early"])
-
-    def test_a_window_makes_a_record_as_cheap_as_an_event(self) -> None:
-        assert simulated(window=5, unit=phd.Record()).budget == simulated(window=5).budget
 
     def test_a_window_of_one_tick(self) -> None:
         stream = noiseless(window=1)
@@ -215,7 +171,8 @@ def test_ninety_percent_intervals_cover_ninety_percent(epsilon: float, shape: st
         for number in [8000] + [400] * 11:
             live.append(_cloud(rng, number, shape))
             release = stream.update(live[-1])
-        true = np.histogram2d(*np.concatenate(live).T, bins=4, range=[[0, 1], [0, 1]])[0].ravel()
+        x, y = np.concatenate(live).T
+        true = np.histogram2d(x, y, bins=4, range=[[0, 1], [0, 1]])[0].ravel()
         answer = release.count(cells, confidence=0.9)
         covered += ((answer.low <= true) & (true <= answer.high)).tolist()
     assert 0.85 <= np.mean(covered) <= 0.95
@@ -226,66 +183,6 @@ def _cloud(rng: np.random.Generator, number: int, shape: str) -> np.ndarray:
         return rng.random((number, 2))
     centres = np.array([[0.2, 0.3], [0.7, 0.6], [0.8, 0.2]])[rng.integers(0, 3, number)]
     return np.clip(centres + rng.normal(0, 0.08, (number, 2)), 0, 0.999)
-
-
-class TestState:
-    @settings(max_examples=15, deadline=None)
-    @given(
-        seed=st.integers(0, 1000),
-        options=st.sampled_from([{}, {"window": 4}, {"start_after": 3}, {"insert_only": True}, {"max_nodes": 30}]),
-        stop=st.integers(0, 8),
-    )
-    def test_a_loaded_stream_goes_on_exactly_as_the_original(
-        self, tmp_path_factory: pytest.TempPathFactory, seed: int, options: dict[str, Any], stop: int
-    ) -> None:
-        path = tmp_path_factory.mktemp("state") / "stream.npz"
-        original = simulated(seed, **options)
-        for tick in range(stop):
-            original.update(points(300, tick), points(300, tick)[:50] if original.deletes else None)
-        original.save(path)
-        loaded = phd.TrackingStream.load(path)
-        for tick in range(stop, stop + 4):
-            a, b = (stream.update(points(300, tick)) for stream in (original, loaded))
-            np.testing.assert_array_equal(a.estimate.count, b.estimate.count)
-            np.testing.assert_array_equal(a.sample(), b.sample())
-
-    def test_another_methods_state_is_refused(self, tmp_path: Path) -> None:
-        simulated().save(tmp_path / "s.npz")
-        with pytest.raises(StateError, match="tracking"):
-            phd.PHDStream.load(tmp_path / "s.npz")
-
-    def test_a_directory_owns_it(self, tmp_path: Path) -> None:
-        with phd.durable(tmp_path / "d", simulated()) as stream:
-            first = stream.update(points(500))
-        with phd.durable(tmp_path / "d", simulated()) as stream:
-            assert stream.release is not None
-            np.testing.assert_array_equal(stream.release.sample(), first.sample())
-            stream.update(points(100, 1))
-        with pytest.raises(StateError, match="method"):
-            phd.durable(tmp_path / "d", phd.PHDStream(SQUARE, 1.0, phd.Event()))
-
-
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        ({"epsilon": 0}, BudgetError),
-        ({"epsilon": float("nan")}, BudgetError),
-        ({"domain": "box"}, InputError),
-        ({"unit": "event"}, InputError),
-        ({"window": 0}, InputError),
-        ({"start_after": 0}, InputError),
-        ({"max_nodes": 1}, InputError),
-    ],
-    ids=str,
-)
-def test_bad_parameters_are_refused(options: dict[str, Any], error: type[Exception]) -> None:
-    with pytest.raises(error):
-        simulated(**options)
-
-
-def test_deletes_where_none_were_declared() -> None:
-    with pytest.raises(InputError, match="deletes"):
-        simulated(insert_only=True).update(points(3), points(3))
 
 
 def test_describe_says_it_in_words() -> None:

@@ -74,6 +74,7 @@ def losses_of_items(counter: Any, steps: Any) -> Any:
     return np.array(largest)
 
 
+@pytest.mark.slow
 @every_counter
 def test_no_item_ever_loses_more_than_epsilon_and_privacy_loss_is_exact(counter: Any) -> None:
     measured = losses_of_items(counter, 1025)
@@ -83,6 +84,7 @@ def test_no_item_ever_loses_more_than_epsilon_and_privacy_loss_is_exact(counter:
     np.testing.assert_allclose(claimed[1:], measured, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "horizons",
     [range(1, 151), range(151, 226), range(226, 301), [511, 512, 513, 1023, 1024, 1025]],
@@ -169,12 +171,13 @@ def test_without_noise_long_streams_stay_exact(counter: Any) -> None:
     assert (run_in_step(counter, values, KnownNoise()) == values.cumsum(axis=0)).all()
 
 
+@pytest.mark.slow
 @every_counter
 @a_few
 @given(activations, st.integers(0, 2**32))
 def test_a_bank_is_as_many_independent_counters(counter: Any, ticks: Any, seed: Any) -> None:
     bank, noise = bank_of(counter), FrozenNoise(seed)
-    outputs = {row: [] for row in range(ROWS)}
+    outputs: dict[int, list[int]] = {row: [] for row in range(ROWS)}
     for chosen in ticks:
         for row, output in zip(chosen, activate(bank, chosen, noise).tolist(), strict=True):
             outputs[row].append(output)
@@ -325,6 +328,7 @@ def test_accuracy_is_the_least_bound_on_the_exact_tails_of_few_noise_terms(scale
         assert bound <= 3 * scale * math.log(4 / failure)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e3, 1e4, 5e4, 1e6])
 @pytest.mark.parametrize("failure", [0.5, 0.01, 1e-4, 1e-6, 1e-9])
 def test_accuracy_holds_for_one_noise_term_of_a_large_scale(scale: Any, failure: Any) -> None:
@@ -333,6 +337,7 @@ def test_accuracy_holds_for_one_noise_term_of_a_large_scale(scale: Any, failure:
     assert beyond <= failure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scale", "terms"), [(1e3, 100), (24102.5641025641, 50), (1e4, 300)])
 def test_accuracy_of_many_large_noise_terms_is_beyond_the_normal_quantile(scale: Any, terms: Any) -> None:
     """Laplace sums have heavier tails than the normal distribution, whose one-in-a-million quantile is 4.89."""

@@ -25,6 +25,11 @@ def one_split(contrast: float, variance: float) -> SplitTree:
     return SplitTree(np.array([1]), np.array([contrast]), np.array([variance]))
 
 
+def _normal_pair(rng: np.random.Generator, first: float, second: float) -> tuple[float, float]:
+    """Return two noisy counts, of standard deviation 10."""
+    return rng.normal(first, 10), rng.normal(second, 10)
+
+
 class TestFilter:
     @staticmethod
     def learn(splits: SplitTree, first: float, second: float, noise: float, mass: float, how: Learning) -> SplitTree:
@@ -56,13 +61,14 @@ class TestFilter:
             splits = self.learn(one_split(contrast, 1e-8), 17_000, 3_000, 900.0, 120_000, learning(0.05))
             assert (1 - splits.contrast[0]) / 2 * 120_000 == pytest.approx(there + 3_000, rel=0.15)
 
+    @pytest.mark.slow
     def test_many_blocks_of_noisy_counts_find_the_contrast_and_know_how_well(self) -> None:
         rng, errors, variances = np.random.default_rng(1), [], []
         for _ in range(300):
-            splits, mass = self.learn(SplitTree.empty(), *rng.normal([70, 30], 10), 100.0, 100, learning(1.0)), 100.0
+            splits, mass = self.learn(SplitTree.empty(), *_normal_pair(rng, 70, 30), 100.0, 100, learning(1.0)), 100.0
             for _ in range(6):
                 mass += 50
-                splits = self.learn(splits, *rng.normal([35, 15], 10), 100.0, mass, learning(0.05))
+                splits = self.learn(splits, *_normal_pair(rng, 35, 15), 100.0, mass, learning(0.05))
             errors.append(splits.contrast[0] - 0.4)
             variances.append(splits.variance[0])
         assert abs(np.mean(errors)) < 0.02

@@ -81,6 +81,7 @@ def test_no_more_nodes_than_allowed(limit: int) -> None:
     assert counted(seed=1, limit=limit).node.size <= limit
 
 
+@pytest.mark.slow
 def test_the_sum_is_unbiased() -> None:
     """Though nodes whose noise is large are divided more often, and keep it; else it would be, and shows."""
 
