@@ -10,7 +10,7 @@ from phdstream.streams.method import Method
 from phdstream.streams.setting import Setting
 from phdstream.version import __version__
 
-__all__ = ["SIMULATED", "describe", "metadata", "parameters"]
+__all__ = ["SIMULATED", "describe", "exactly", "metadata", "parameters"]
 
 SIMULATED = "simulated, not private"
 
@@ -32,7 +32,16 @@ def metadata(setting: Setting, method: Method) -> dict[str, Any]:
 def _claim(setting: Setting, method: Method) -> str:
     if not method.noise.private:
         return SIMULATED
-    return f"{method.budget.epsilon:g}-differentially private for {setting.unit.guarantee}, over the whole stream"
+    return f"{exactly(method.budget.epsilon)}-differentially private for {setting.unit.guarantee}, over the whole stream"
+
+
+def exactly(epsilon: float) -> str:
+    """Return ε as it is: a promise is not rounded, and rounding down would promise too much.
+
+    >>> exactly(1.0), exactly(0.1234567)
+    ('1', '0.1234567')
+    """
+    return f"{epsilon:g}" if float(f"{epsilon:g}") == epsilon else repr(float(epsilon))
 
 
 def parameters(setting: Setting, method: Method) -> dict[str, Any]:
@@ -59,7 +68,7 @@ def _meaning(method: Method) -> list[str]:
         return ["  The noise is seeded, so it can be subtracted: never publish what this stream says of real people."]
     epsilon = method.budget.epsilon
     return [
-        f"  Whatever is published, ever, is at most e^{epsilon:g} = {np.exp(epsilon):.3g} times as likely with one",
+        f"  Whatever is published, ever, is at most e^{exactly(epsilon)} = {np.exp(epsilon):.3g} times as likely with one",
         "  such unit in the data as without it, or the reverse. Smaller ε is more private.",
     ]
 
