@@ -6,6 +6,7 @@ import hashlib
 import json
 import time
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +15,29 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from phdstream.arrays import Floats
+from phdstream.domains import Domain
 from phdstream.errors import InputError
 from phdstream.evaluation.counting import count_points
 from phdstream.evaluation.experiment import DO_NOT_PUBLISH, Experiment, Trial
+from phdstream.evaluation.methods import MethodSpec
+from phdstream.evaluation.provenance import code_digest
 from phdstream.evaluation.queries import relative_error
-from phdstream.evaluation.setting import files_digest, load_setting
-from phdstream.evaluation.true_stream import Moment
+from phdstream.evaluation.setting import load_setting
+from phdstream.evaluation.true_stream import Moment, TrueStream
 from phdstream.privacy import Simulation
 from phdstream.release import Release
 from phdstream.streams.state import replace_file
-from phdstream.version import __version__
 
-__all__ = ["is_finished", "make_folder", "measure_trial", "run_trial", "trial_path", "write_table"]
+__all__ = [
+    "is_finished",
+    "make_folder",
+    "measure_trial",
+    "method_code",
+    "run_trial",
+    "trial_code",
+    "trial_path",
+    "write_table",
+]
 
 _SCHEMA = pa.schema(
     [
@@ -34,6 +46,7 @@ _SCHEMA = pa.schema(
         ("epsilon", pa.float64()),
         ("t0", pa.float64()),
         ("seed", pa.int64()),
+        ("code", pa.string()),
         ("tick", pa.int64()),
         ("size", pa.string()),
         ("error", pa.float64()),
@@ -46,8 +59,21 @@ _SCHEMA = pa.schema(
 
 def _parameters(experiment: Experiment, trial: Trial) -> dict[str, Any]:
     """Return everything that decides a trial's numbers."""
-    shared = {"setting": experiment.setting(), "files": files_digest(experiment), "version": __version__}
-    return asdict(trial) | shared
+    setting = load_setting(experiment)
+    shared = {"setting": experiment.setting(), "content": setting.digest, "start": setting.start_tick(trial.t0)}
+    return asdict(trial) | shared | {"code": trial_code(experiment, trial.method)}
+
+
+def trial_code(experiment: Experiment, method: str) -> str:
+    """Return which code makes a method's numbers: the kind of domain, and a digest of the code behind both."""
+    return method_code(experiment.method(method), type(load_setting(experiment).domain))
+
+
+@cache
+def method_code(spec: MethodSpec, kind: type[Domain]) -> str:
+    """Return the same for a method on a kind of domain."""
+    options = {"fanout": spec.fanout, "memoryless": spec.memoryless}
+    return f"{kind.__name__.lower()}:{code_digest(spec.make, measure_trial, TrueStream, kind, options)}"
 
 
 def trial_path(folder: Path, experiment: Experiment, trial: Trial) -> Path:
@@ -70,7 +96,7 @@ def is_finished(folder: Path, experiment: Experiment, trial: Trial) -> bool:
 def run_trial(experiment: Experiment, trial: Trial, folder: Path) -> None:
     """Run a trial and write its file, whole or not at all."""
     rows = measure_trial(experiment, trial)
-    fixed = {"data": experiment.name} | asdict(trial)
+    fixed = {"data": experiment.name, "code": trial_code(experiment, trial.method)} | asdict(trial)
     table = pa.Table.from_pylist([fixed | row for row in rows], schema=_SCHEMA)
     about = {"parameters": json.dumps(_parameters(experiment, trial))}
     write_table(trial_path(folder, experiment, trial), table.replace_schema_metadata(about), experiment.private)
