@@ -15,20 +15,22 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from phdstream.arrays import Floats
-from phdstream.domains import Domain
+from phdstream.domains import ROOT, Domain
 from phdstream.errors import InputError
 from phdstream.evaluation.counting import count_points
 from phdstream.evaluation.experiment import DO_NOT_PUBLISH, Experiment, Trial
 from phdstream.evaluation.methods import MethodSpec
 from phdstream.evaluation.provenance import code_digest
-from phdstream.evaluation.queries import relative_error
+from phdstream.evaluation.queries import relative_error, weighted_error
 from phdstream.evaluation.setting import load_setting
-from phdstream.evaluation.true_stream import Moment, TrueStream
+from phdstream.evaluation.transport import sliced_distance
+from phdstream.evaluation.true_stream import TrueStream
 from phdstream.privacy import Simulation
 from phdstream.release import Release
 from phdstream.streams.state import replace_file
 
 __all__ = [
+    "METRICS",
     "is_finished",
     "make_folder",
     "measure_trial",
@@ -39,6 +41,8 @@ __all__ = [
     "write_table",
 ]
 
+METRICS = ("error", "weighted_error", "distance")
+"""What is measured: the paper's relative error, the weighted error, and how far points lie apart."""
 _SCHEMA = pa.schema(
     [
         ("data", pa.string()),
@@ -49,7 +53,7 @@ _SCHEMA = pa.schema(
         ("code", pa.string()),
         ("tick", pa.int64()),
         ("size", pa.string()),
-        ("error", pa.float64()),
+        *((metric, pa.float64()) for metric in METRICS),
         ("total", pa.int64()),
         ("synthetic", pa.int64()),
         ("seconds", pa.float64()),
@@ -135,26 +139,25 @@ def measure_trial(experiment: Experiment, trial: Trial) -> list[dict[str, Any]]:
         release = method.update(moment.inserts, moment.deletes)
         spent.append(time.perf_counter() - began)
         if moment.live is not None:
-            rows += _errors(moment, moment.live, release, setting.queries, float(np.mean(spent)))
+            each = {"tick": moment.tick, "seconds": float(np.mean(spent))}
+            rows += [each | row for row in _errors(moment.live, release, setting.queries)]
             spent = []
     return rows
 
 
-def _errors(
-    moment: Moment, live: Floats, release: Release, queries: dict[str, Floats], seconds: float
-) -> list[dict[str, Any]]:
-    """Return the paper's metric on synthetic points, for each size of query."""
+def _errors(live: Floats, release: Release, queries: dict[str, Floats]) -> list[dict[str, Any]]:
+    """Return all metrics on synthetic points, for each size of query; the distance is the same for all sizes."""
     points, every = release.sample(), np.concatenate(list(queries.values()))
     ends = np.cumsum([len(rectangles) for rectangles in queries.values()])[:-1]
     true, synthetic = (np.split(count_points(data, every), ends) for data in (live, points))
+    bounds = release.domain.bounds(np.array([ROOT])).reshape(2, -1).T
+    shared = {"total": len(live), "synthetic": len(points), "distance": sliced_distance(live, points, bounds)}
     return [
-        {
-            "tick": moment.tick,
+        shared
+        | {
             "size": size,
             "error": relative_error(true[i], synthetic[i], len(live)),
-            "total": len(live),
-            "synthetic": len(points),
-            "seconds": seconds,
+            "weighted_error": weighted_error(true[i], synthetic[i]),
         }
         for i, size in enumerate(queries)
     ]
