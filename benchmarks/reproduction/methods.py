@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from benchmarks.reproduction.variants import PointsAsInPaper, PublishedScoreNotPrivate, WithoutDeletes
+from benchmarks.reproduction.as_published import AsPublishedNotPrivate
+from benchmarks.reproduction.random_points import PointsAsInPaper
+from benchmarks.reproduction.variants import PublishedScoreNotPrivate, WithoutDeletes
 from phdstream.evaluation.methods import MethodSpec, phdstream_with, standard_methods, tracking_with
-from phdstream.privacy import Record
+from phdstream.privacy import Event, Record
 from phdstream.streams.paper.counters import Block
 from phdstream.streams.paper.stream import PHDStream
 
@@ -45,6 +47,23 @@ _OURS: dict[str, MethodSpec] = {
         "PHDStream, per record (sensitivity 2)",
         lambda domain, epsilon, noise: PHDStream(domain, epsilon, Record(), noise=noise),
         style=("#7a3e9d", "-.", "P"),
+    ),
+    "phdstream-half-epsilon": MethodSpec(
+        "PHDStream, ε/2 for each event (sensitivity 2)",
+        lambda domain, epsilon, noise: PHDStream(domain, epsilon / 2, Event(), noise=noise),
+        style=("#7a3e9d", ":", "X"),
+    ),
+    "as-published-not-private": MethodSpec(
+        "PHDStream as published: score, noise, points (not private)",
+        lambda domain, epsilon, noise: AsPublishedNotPrivate(domain, epsilon, noise=noise),
+        private=False,
+        style=("#7a3e9d", "-", "d"),
+    ),
+    "as-printed-not-private": MethodSpec(
+        "PHDStream as published, counts with noise of scale 4/ε (not private)",
+        lambda domain, epsilon, noise: AsPublishedNotPrivate(domain, epsilon, noise=noise, count_noise=4.0),
+        private=False,
+        style=("#a77bc0", ":", "d"),
     ),
     "phdstream-published-not-private": MethodSpec(
         "PHDStream, score as published (not private)",

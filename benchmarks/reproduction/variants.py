@@ -1,8 +1,7 @@
-"""Variants that only benchmarks run: PHDStream's points and score as the paper has them, windows for deletes."""
+"""Variants that only benchmarks run: PHDStream with the paper's score alone, and windows for deletes."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from phdstream.streams.paper.model.nodes import NodeStore
 from phdstream.streams.paper.model.selection import Level
 from phdstream.streams.paper.stream import PHDStream
 
-__all__ = ["PointsAsInPaper", "PublishedScoreNotPrivate", "WithoutDeletes"]
+__all__ = ["PublishedScoreNotPrivate", "WithoutDeletes"]
 
 
 class PublishedScoreNotPrivate:
@@ -82,41 +81,6 @@ class PublishedScoreNotPrivate:
         score = released + come.within(nodes) - gone.within(nodes)
         biased = np.maximum(score - depth * rule.bias, rule.floor)
         return self._noise.add(biased, rule.scale, at=nodes) > rule.threshold
-
-
-class PointsAsInPaper:
-    """A method whose cells get ⌈G⌉ points, or none if G is negative, at random in the cell, as in the paper.
-
-    G is the sum of all that was released. `PHDStream` publishes a projection of G instead, which adds up and favours no
-    side, and spreads a cell's points evenly. Both are computed from the same noisy counts.
-
-    >>> import phdstream as phd
-    >>> stream = phd.PHDStream(phd.Box([(0, 1)]), 1.0, phd.Event(), noise=phd.Simulation(seed=1))
-    >>> release = PointsAsInPaper(stream).update([(0.5,)] * 100)
-    >>> len(release.sample()) >= release.total  # never fewer: what is negative elsewhere is not made up for
-    True
-    """
-
-    def __init__(self, method: Releaser) -> None:
-        self._method = method
-
-    def update(self, inserts: Any = None, deletes: Any = None) -> Release:
-        """Take one tick's events and return its release."""
-        release = self._method.update(inserts, deletes)
-        points = np.ceil(np.maximum(release.estimate.unbiased, 0)).astype(np.int64)
-        return _AtRandom(**vars(release) | {"estimate": replace(release.estimate, points=points)})
-
-
-class _AtRandom(Release):
-    """A release whose points lie at random in their cells (on domains whose finest cells are all of one size)."""
-
-    def sample(self) -> Floats:
-        """Return the synthetic points, an array (n, d): the same each time for one release."""
-        if type(self.domain).children is not Domain.children:
-            return super().sample()
-        first, end = (np.repeat(codes, self.points) for codes in self.domain.code_range(self.leaves))
-        codes = np.random.default_rng([self.key, self.tick]).integers(first, end)
-        return self.domain.place(codes, np.arange(codes.size), self.key)
 
 
 class WithoutDeletes:

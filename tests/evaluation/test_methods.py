@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import phdstream as phd
-from phdstream.evaluation import MethodSpec, standard_methods
+from phdstream.evaluation import MethodSpec, read_experiment, standard_methods
 from phdstream.evaluation.methods import LongerTicks
 
 SQUARE = phd.Box([(0, 1), (0, 1)])
@@ -20,9 +20,19 @@ def crowd(number: int, seed: int) -> np.ndarray:
 def test_every_method_follows_the_data(spec: MethodSpec) -> None:
     method = spec.make(SQUARE, 4.0, phd.Simulation(1))
     first = method.update(crowd(500, 1), np.zeros((0, 2)))
-    assert len(first.sample()) == pytest.approx(500, abs=50)
+    assert len(first.sample()) == (0 if spec.label.startswith("Nothing") else pytest.approx(500, abs=50))
     assert spec.private == ("for comparison only" not in first.privacy)
     assert spec.private == ("not private" not in spec.label)
+
+
+def test_every_line_can_be_told_from_the_others_also_in_grey() -> None:
+    styles = {name: spec.style for name, spec in standard_methods().items() if name != "tracking-insert-only"}
+    assert len({style[1:] for style in styles.values() if style}) >= len(styles) - 1  # tracking's and PHDStream's
+
+
+def test_the_floors_are_compared_unless_told_otherwise() -> None:
+    compared = read_experiment({"data": {"circles": "moving"}}).methods
+    assert [name for name in compared if standard_methods()[name].floor] == ["nothing", "uniform"]
 
 
 def test_longer_ticks_release_every_so_often_and_lose_nothing() -> None:

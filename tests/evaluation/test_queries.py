@@ -1,4 +1,4 @@
-"""Queries and the metric."""
+"""Queries and the metrics on them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from phdstream.evaluation import (
     count_points,
     random_rectangles,
     relative_error,
+    weighted_error,
 )
 
 BOUNDS = np.array([[-10.0, 30.0], [5.0, 6.0]])
@@ -84,3 +85,16 @@ def test_other_domains_fall_back_to_the_release() -> None:
     points = release.sample()
     expected = [((points >= r[:3]) & (points <= r[3:])).all(axis=1).sum() for r in rectangles]
     assert count_points(points, rectangles).tolist() == expected
+
+
+def test_publishing_nothing_scores_exactly_one_by_the_weighted_error() -> None:
+    """By the paper's error it can win: on points that lie in few of the rectangles it does."""
+    rectangles = random_rectangles(np.array([[0, 1], [0, 1]]), 500, "small", seed=1)
+    rng = np.random.default_rng(1)
+    live = 0.5 + 0.01 * rng.standard_normal((400, 2))
+    noisy = np.concatenate([live[:380], rng.random((20, 2))])  # nearly right: 1 in 20 elsewhere
+    true, close, none = (count_points(points, rectangles) for points in (live, noisy, live[:0]))
+    assert relative_error(true, none, 400) < relative_error(true, close, 400)
+    assert weighted_error(true, none) == 1.0
+    assert weighted_error(true, close) < 0.2
+    assert weighted_error(none, none) == 0.0

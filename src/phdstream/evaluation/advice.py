@@ -33,7 +33,9 @@ def advice(experiment: Experiment, results: pa.Table, size: str = "small") -> li
     """Return sentences on which settings to take, from the errors of one size of query; all compared at the ticks
     that all starts share.
     """
-    private = {name for name in experiment.methods if experiment.method(name).private}
+    private = {
+        name for name in experiment.methods if experiment.method(name).private and not experiment.method(name).floor
+    }
     best = recommend(results, private, size)
     if not best:
         return []

@@ -24,6 +24,8 @@ _DOMAIN = {"type", "bounds", "fanout", "depth", "crs", "tree_crs", "snap", *DOMA
 _UNIT_SQUARE = {"type": "box", "bounds": [[0, 1], [0, 1]], "depth": 20}
 _COMPARED = ("phdstream", "phdstream-block", "phdstream-4", "phdstream-4-ticks", "baseline-1", "baseline-3")
 """What is compared with tracking unless told otherwise: what one could choose, and what shows how good it can get."""
+_FLOORS = ("nothing", "uniform")
+"""What anything worth publishing must beat: compared too, unless told otherwise."""
 
 
 def example() -> str:
@@ -60,7 +62,7 @@ def read_experiment(
     _check_keys(spec, _TOP, "an experiment")
     data, domain = _data(spec)
     share = "circles" in data
-    for name in (named := _listed(spec, "methods", [_tracking(data), *_COMPARED])):
+    for name in (named := _listed(spec, "methods", [_tracking(data), *_COMPARED, *_FLOORS])):
         if name not in (known := methods()):
             raise ConfigError(f"unknown method {name!r}: {did_you_mean(str(name), known)}")
     return Experiment(

@@ -10,10 +10,13 @@ import numpy as np
 
 from phdstream.baselines import (
     FixedPartition,
+    Nothing,
     OfflineEachTickNotPrivate,
     OfflineOnChangesNotPrivate,
+    OfflineOnInsertsNotPrivate,
     Releaser,
     TrackingEachTickNotPrivate,
+    UniformTotal,
 )
 from phdstream.domains import Domain
 from phdstream.privacy import Event, Noise
@@ -32,7 +35,7 @@ class MethodSpec:
     """A method as a trial runs it, and how its line is drawn (colour, dashes, marker).
 
     ``fanout`` replaces the domain's; ``memoryless`` says that a release depends on the data at that tick alone, so
-    that ticks nobody measures need not be released.
+    that ticks nobody measures need not be released; ``floor`` that it is there to be beaten, not to be chosen.
     """
 
     label: str
@@ -40,6 +43,7 @@ class MethodSpec:
     private: bool = True
     fanout: int | None = None
     memoryless: bool = False
+    floor: bool = False
     style: tuple[str, str, str] | None = None
 
 
@@ -114,6 +118,12 @@ _STANDARD: dict[str, MethodSpec] = {  # lines are told apart in grey too: by das
         private=False,
         style=("#a4262c", ":", "x"),
     ),
+    "baseline-2-authors": MethodSpec(
+        "Baseline 2, inserts alone (as the authors ran it, not private)",
+        lambda domain, epsilon, noise: OfflineOnInsertsNotPrivate(domain, epsilon, noise=noise),
+        private=False,
+        style=("#a4262c", "--", "+"),
+    ),
     "baseline-3": MethodSpec(
         "Baseline 3",
         lambda domain, epsilon, noise: FixedPartition(domain, epsilon, noise=noise),
@@ -125,5 +135,18 @@ _STANDARD: dict[str, MethodSpec] = {  # lines are told apart in grey too: by das
         private=False,
         memoryless=True,
         style=("#9a9a9a", "-.", "s"),
+    ),
+    "nothing": MethodSpec(
+        "Nothing (no points at all)",
+        lambda domain, epsilon, noise: Nothing(domain, epsilon, noise=noise),
+        memoryless=True,
+        floor=True,
+        style=("#b8860b", "-", ""),
+    ),
+    "uniform": MethodSpec(
+        "Uniform (the noisy total alone)",
+        lambda domain, epsilon, noise: UniformTotal(domain, epsilon, noise=noise),
+        floor=True,
+        style=("#b8860b", "-.", ""),
     ),
 }

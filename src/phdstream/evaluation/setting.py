@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from phdstream.io.sources.columns import Columns
 from phdstream.io.sources.events import read_events
 from phdstream.io.sources.reading import Reading
 
-__all__ = ["Setting", "data_file", "files_digest", "load_setting"]
+__all__ = ["Setting", "data_file", "load_setting"]
 
 _SEED = 0
 """Data and queries are the same in all trials of an experiment; seeds are for the noise."""
@@ -47,10 +47,18 @@ class Setting:
             return int(t0)
         return max(1, int(np.searchsorted(self.truth.ends, t0 * self.truth.ends[-1])))
 
+    @cached_property
+    def digest(self) -> str:
+        """A digest of what is in it: of the domain's parameters and polygons, of every event and every query."""
+        content = hashlib.sha256(repr(self.domain.summary()).encode())
+        for array in (*vars(self.truth).values(), *self.queries.values()):
+            content.update(f"{array.dtype}{array.shape}".encode() + np.ascontiguousarray(array).tobytes())
+        return content.hexdigest()
+
 
 def load_setting(experiment: Experiment, fanout: int | None = None) -> Setting:
     """Return an experiment's setting; ``fanout`` replaces the domain's, with the same finest cells."""
-    first = _load(experiment.setting(), str(experiment.base), _Hidden(experiment))
+    first = _load(experiment.setting(), str(experiment.base), _changed(experiment), _Hidden(experiment))
     return first if fanout is None else Setting(_domain(experiment, fanout), first.truth, first.queries)
 
 
@@ -68,7 +76,7 @@ class _Hidden:
 
 
 @lru_cache(maxsize=2)
-def _load(_setting: str, _base: str, hidden: _Hidden) -> Setting:
+def _load(_setting: str, _base: str, _when: tuple[int, ...], hidden: _Hidden) -> Setting:
     experiment = hidden.experiment
     domain = _domain(experiment, None)
     if not isinstance(domain, Box | Region | Network):
@@ -156,17 +164,11 @@ def data_file(experiment: Experiment) -> Path:
     return path
 
 
-@lru_cache(maxsize=8)
-def _digest(path: Path, _changed: int) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def files_digest(experiment: Experiment) -> list[str]:
-    """Return digests of the files an experiment reads: trials on other files are other trials."""
-    paths = [data_file(experiment)] if experiment.private else []
+def _changed(experiment: Experiment) -> tuple[int, ...]:
+    """Return when the files of an experiment were changed."""
     named = [experiment.base / str(value) for key, value in sorted(experiment.domain.items()) if key in DOMAIN_FILES]
-    return [_digest(path, path.stat().st_mtime_ns) for path in paths + [path for path in named if path.is_file()]]
+    paths = [data_file(experiment)] if experiment.private else []
+    return tuple(path.stat().st_mtime_ns for path in paths + [path for path in named if path.is_file()])
 
 
 def _on_lines(network: Network, points: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Errors over all trials in short: means over time, spread over seeds, ratios to the first method."""
+"""Metrics over all trials in short: means over time, spread over seeds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Key = tuple[str, float, float, str]
 
 @dataclass(frozen=True)
 class Mean:
-    """A method's error: the mean over ticks and then seeds, and the standard deviation of the seeds' means."""
+    """A method's metric: the mean over ticks and then seeds, and the standard deviation of the seeds' means."""
 
     mean: float
     spread: float
@@ -33,7 +33,7 @@ class Mean:
 
 @dataclass(frozen=True)
 class Curve:
-    """A method's error over time: mean, least and most over seeds."""
+    """A method's metric over time: mean, least and most over seeds."""
 
     tick: Ints
     mean: Floats
@@ -41,28 +41,28 @@ class Curve:
     high: Floats
 
 
-def _by_seed(results: pa.Table) -> dict[Key, dict[int, list[tuple[int, float]]]]:
-    """Return (tick, error) by seed, for each size, ε, t0 and method."""
+def _by_seed(results: pa.Table, metric: str) -> dict[Key, dict[int, list[tuple[int, float]]]]:
+    """Return (tick, value of a metric) by seed, for each size, ε, t0 and method."""
     grouped: dict[Key, dict[int, list[tuple[int, float]]]] = defaultdict(lambda: defaultdict(list))
     for row in results.to_pylist():
         key = (row["size"], row["epsilon"], row["t0"], row["method"])
-        grouped[key][row["seed"]].append((row["tick"], row["error"]))
+        grouped[key][row["seed"]].append((row["tick"], row[metric]))
     return grouped
 
 
-def means(results: pa.Table) -> dict[Key, Mean]:
-    """Return the mean error of each size, ε, t0 and method."""
+def means(results: pa.Table, metric: str = "weighted_error") -> dict[Key, Mean]:
+    """Return the mean of a metric for each size, ε, t0 and method."""
     summary = {}
-    for key, seeds in _by_seed(results).items():
+    for key, seeds in _by_seed(results, metric).items():
         each = [float(np.mean([error for _, error in errors])) for errors in seeds.values()]
         summary[key] = Mean(float(np.mean(each)), float(np.std(each, ddof=1)) if len(each) > 1 else 0.0, len(each))
     return summary
 
 
-def curves(results: pa.Table) -> dict[Key, Curve]:
-    """Return the error over time of each size, ε, t0 and method; every seed has the same ticks."""
+def curves(results: pa.Table, metric: str = "weighted_error") -> dict[Key, Curve]:
+    """Return a metric over time for each size, ε, t0 and method; every seed has the same ticks."""
     drawn = {}
-    for key, seeds in _by_seed(results).items():
+    for key, seeds in _by_seed(results, metric).items():
         errors = np.array([[error for _, error in one] for one in seeds.values()])
         tick = np.array([tick for tick, _ in next(iter(seeds.values()))])
         drawn[key] = Curve(tick, errors.mean(axis=0), errors.min(axis=0), errors.max(axis=0))
@@ -76,7 +76,9 @@ def common_ticks(results: pa.Table) -> pa.Table:
 
 
 def recommend(results: pa.Table, private: set[str], size: str = "small") -> dict[float, tuple[str, float, Mean]]:
-    """Return, for each ε, the private method and t0 with the least mean error over the ticks that all starts share."""
+    """Return, for each ε, the private method and t0 with the least weighted error, over the ticks that all starts
+    share.
+    """
     best: dict[float, tuple[str, float, Mean]] = {}
     for (asked, epsilon, t0, method), mean in means(common_ticks(results)).items():
         better = epsilon not in best or mean.mean < best[epsilon][2].mean

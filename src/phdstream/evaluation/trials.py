@@ -6,6 +6,7 @@ import hashlib
 import json
 import time
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +15,34 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from phdstream.arrays import Floats
+from phdstream.domains import ROOT, Domain
 from phdstream.errors import InputError
 from phdstream.evaluation.counting import count_points
 from phdstream.evaluation.experiment import DO_NOT_PUBLISH, Experiment, Trial
-from phdstream.evaluation.queries import relative_error
-from phdstream.evaluation.setting import files_digest, load_setting
-from phdstream.evaluation.true_stream import Moment
+from phdstream.evaluation.methods import MethodSpec
+from phdstream.evaluation.provenance import code_digest
+from phdstream.evaluation.queries import relative_error, weighted_error
+from phdstream.evaluation.setting import load_setting
+from phdstream.evaluation.transport import sliced_distance
+from phdstream.evaluation.true_stream import TrueStream
 from phdstream.privacy import Simulation
 from phdstream.release import Release
 from phdstream.streams.state import replace_file
-from phdstream.version import __version__
 
-__all__ = ["is_finished", "make_folder", "measure_trial", "run_trial", "trial_path", "write_table"]
+__all__ = [
+    "METRICS",
+    "is_finished",
+    "make_folder",
+    "measure_trial",
+    "method_code",
+    "run_trial",
+    "trial_code",
+    "trial_path",
+    "write_table",
+]
 
+METRICS = ("error", "weighted_error", "distance")
+"""What is measured: the paper's relative error, the weighted error, and how far points lie apart."""
 _SCHEMA = pa.schema(
     [
         ("data", pa.string()),
@@ -34,9 +50,10 @@ _SCHEMA = pa.schema(
         ("epsilon", pa.float64()),
         ("t0", pa.float64()),
         ("seed", pa.int64()),
+        ("code", pa.string()),
         ("tick", pa.int64()),
         ("size", pa.string()),
-        ("error", pa.float64()),
+        *((metric, pa.float64()) for metric in METRICS),
         ("total", pa.int64()),
         ("synthetic", pa.int64()),
         ("seconds", pa.float64()),
@@ -46,8 +63,21 @@ _SCHEMA = pa.schema(
 
 def _parameters(experiment: Experiment, trial: Trial) -> dict[str, Any]:
     """Return everything that decides a trial's numbers."""
-    shared = {"setting": experiment.setting(), "files": files_digest(experiment), "version": __version__}
-    return asdict(trial) | shared
+    setting = load_setting(experiment)
+    shared = {"setting": experiment.setting(), "content": setting.digest, "start": setting.start_tick(trial.t0)}
+    return asdict(trial) | shared | {"code": trial_code(experiment, trial.method)}
+
+
+def trial_code(experiment: Experiment, method: str) -> str:
+    """Return which code makes a method's numbers: the kind of domain, and a digest of the code behind both."""
+    return method_code(experiment.method(method), type(load_setting(experiment).domain))
+
+
+@cache
+def method_code(spec: MethodSpec, kind: type[Domain]) -> str:
+    """Return the same for a method on a kind of domain."""
+    options = {"fanout": spec.fanout, "memoryless": spec.memoryless}
+    return f"{kind.__name__.lower()}:{code_digest(spec.make, measure_trial, TrueStream, kind, options)}"
 
 
 def trial_path(folder: Path, experiment: Experiment, trial: Trial) -> Path:
@@ -70,7 +100,7 @@ def is_finished(folder: Path, experiment: Experiment, trial: Trial) -> bool:
 def run_trial(experiment: Experiment, trial: Trial, folder: Path) -> None:
     """Run a trial and write its file, whole or not at all."""
     rows = measure_trial(experiment, trial)
-    fixed = {"data": experiment.name} | asdict(trial)
+    fixed = {"data": experiment.name, "code": trial_code(experiment, trial.method)} | asdict(trial)
     table = pa.Table.from_pylist([fixed | row for row in rows], schema=_SCHEMA)
     about = {"parameters": json.dumps(_parameters(experiment, trial))}
     write_table(trial_path(folder, experiment, trial), table.replace_schema_metadata(about), experiment.private)
@@ -109,26 +139,25 @@ def measure_trial(experiment: Experiment, trial: Trial) -> list[dict[str, Any]]:
         release = method.update(moment.inserts, moment.deletes)
         spent.append(time.perf_counter() - began)
         if moment.live is not None:
-            rows += _errors(moment, moment.live, release, setting.queries, float(np.mean(spent)))
+            each = {"tick": moment.tick, "seconds": float(np.mean(spent))}
+            rows += [each | row for row in _errors(moment.live, release, setting.queries)]
             spent = []
     return rows
 
 
-def _errors(
-    moment: Moment, live: Floats, release: Release, queries: dict[str, Floats], seconds: float
-) -> list[dict[str, Any]]:
-    """Return the paper's metric on synthetic points, for each size of query."""
+def _errors(live: Floats, release: Release, queries: dict[str, Floats]) -> list[dict[str, Any]]:
+    """Return all metrics on synthetic points, for each size of query; the distance is the same for all sizes."""
     points, every = release.sample(), np.concatenate(list(queries.values()))
     ends = np.cumsum([len(rectangles) for rectangles in queries.values()])[:-1]
     true, synthetic = (np.split(count_points(data, every), ends) for data in (live, points))
+    bounds = release.domain.bounds(np.array([ROOT])).reshape(2, -1).T
+    shared = {"total": len(live), "synthetic": len(points), "distance": sliced_distance(live, points, bounds)}
     return [
-        {
-            "tick": moment.tick,
+        shared
+        | {
             "size": size,
             "error": relative_error(true[i], synthetic[i], len(live)),
-            "total": len(live),
-            "synthetic": len(points),
-            "seconds": seconds,
+            "weighted_error": weighted_error(true[i], synthetic[i]),
         }
         for i, size in enumerate(queries)
     ]

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import shapely
+from benchmarks.reproduction.as_published import AsPublishedNotPrivate
 from benchmarks.reproduction.methods import paper_methods
-from benchmarks.reproduction.variants import PointsAsInPaper, PublishedScoreNotPrivate
+from benchmarks.reproduction.random_points import PointsAsInPaper
+from benchmarks.reproduction.variants import PublishedScoreNotPrivate
 
 import phdstream as phd
+from phdstream.release.soundness import total_alone
 
 SQUARE = phd.Box([(0, 1), (0, 1)])
 
@@ -72,3 +78,75 @@ class TestPointsAsInPaper:
         first, end = domain.code_range(release.leaves)
         assert (np.searchsorted(codes, end) - np.searchsorted(codes, first)).tolist() == release.points.tolist()
         assert (release.sample() == release.sample()).all()
+
+    @pytest.mark.parametrize(
+        "domain",
+        [
+            phd.Region(shapely.Polygon([(0, 0), (1, 0), (0, 1)]), depth=8),
+            phd.Network(
+                [shapely.LineString([(0, 0), (1, 0.3)]), shapely.LineString([(0, 1), (0.2, 0)])], depth=8, snap=1
+            ),
+        ],
+        ids=["region", "network"],
+    )
+    def test_they_are_independent_also_where_cells_differ_in_size(self, domain: phd.Domain) -> None:
+        """Halves of one cell of many points differ as chance has it, and on average get their share of the measure."""
+        release = PointsAsInPaper(phd.PHDStream(domain, 1.0, phd.Event(), noise=phd.Simulation(2))).update([])
+        halves, _, share = domain.children(np.array([1]))
+        begin, end = domain.code_range(halves)
+        counts = []
+        for key in range(100):
+            one = replace(release, key=key, estimate=total_alone(1000.0, 0.0, key))
+            codes = np.sort(domain.encode(one.sample())[0])
+            counts.append((np.searchsorted(codes, end) - np.searchsorted(codes, begin))[0])
+        spread = np.sqrt(1000 * share[0] * (1 - share[0]))
+        assert np.mean(counts) == pytest.approx(1000 * share[0], abs=spread / 3)
+        assert np.std(counts) == pytest.approx(spread, rel=0.3)
+
+
+class TestAsPublished:
+    """The paper's method as printed, against the paper's own formulas."""
+
+    def test_it_says_what_it_is_and_is_the_same_for_one_seed(self) -> None:
+        first, again = (AsPublishedNotPrivate(SQUARE, 1.0, noise=phd.Simulation(1)) for _ in range(2))
+        release = first.update(crowd(2000, 1))
+        assert "not private" in release.privacy
+        assert (release.sample() == again.update(crowd(2000, 1)).sample()).all()
+
+    def test_with_hardly_any_noise_it_counts_a_stream_with_deletes(self) -> None:
+        published = AsPublishedNotPrivate(SQUARE, 1e4, noise=phd.Simulation(1))
+        here = crowd(4000, 1)
+        published.update(here)
+        release = published.update(1 - crowd(1000, 2), here[:3000])
+        counts = release.leaf_unbiased
+        assert counts.sum() == pytest.approx(2000, abs=1)
+        assert release.points.tolist() == np.ceil(np.maximum(counts, 0)).astype(int).tolist()
+
+    @pytest.mark.parametrize(("count_noise", "expected"), [(2.0, 4.0), (4.0, 8.0)])
+    def test_the_noise_of_counts(self, count_noise: float, expected: float) -> None:
+        """With ε = 1/2 a leaf's first count is off by Laplace noise of scale 2/ε, or 4/ε to the letter."""
+        empty = phd.Box([(0, 1)], depth=1)
+        sources = (phd.Simulation(seed) for seed in range(800))
+        streams = [AsPublishedNotPrivate(empty, 0.5, noise=source, count_noise=count_noise) for source in sources]
+        noise = np.concatenate([stream.update().leaf_unbiased for stream in streams])
+        assert np.abs(noise).mean() == pytest.approx(expected, rel=0.1)
+
+    def test_the_noise_of_the_tree(self) -> None:
+        """An empty root splits if Laplace noise of scale λ = 3 · 2/ε lifts 0 above 0; a child needs δ = λ ln 2 more."""
+        line = phd.Box([(0, 1)], depth=2)
+        streams = [AsPublishedNotPrivate(line, 0.5, noise=phd.Simulation(seed)) for seed in range(800)]
+        leaves = np.array([stream.update().leaves.size for stream in streams])
+        assert (leaves > 1).mean() == pytest.approx(0.5, abs=0.06)
+        assert (leaves == 4).mean() == pytest.approx(0.5 * (0.5 * 0.5) ** 2, abs=0.02)  # P(Z > δ) = exp(-ln 2)/2
+
+    def test_a_node_passes_its_count_on_in_equal_parts(self) -> None:
+        """Also where its children differ in size, as the paper's consistent extension does."""
+        uneven = phd.Region(shapely.Polygon([(0, 0), (1, 0), (1, 0.2), (0.5, 0.2), (0.5, 1), (0, 1)]), depth=2)
+        published = AsPublishedNotPrivate(uneven, 1e4, noise=phd.Simulation(1))
+        published._store.expire(np.array([0]), np.array([-100.0]), np.array([0]), np.array([0.0]))
+        release = published.update()
+        halves, _, share = uneven.children(np.array([1]))
+        starts = uneven.code_range(release.leaves)[0]
+        edges = np.searchsorted(starts, uneven.code_range(halves)[1])
+        assert share[0] > 0.6
+        assert np.diff(release.leaf_unbiased.cumsum()[edges - 1], prepend=0) == pytest.approx([50, 50], abs=0.01)
