@@ -44,14 +44,15 @@ _TAXI_SAMPLE = _UBER | {
     "start": date(2009, 1, 1),
     "end": date(2015, 6, 29),
 }
-_LAND = {"type": "region", "polygons": "land"}
-_STATE = {"type": "region", "polygons": "new_york_state"}
+_LAND = {"type": "region", "polygons": "land", "depth": 20}
+_STATE = {"type": "region", "polygons": "new_york_state", "depth": 20}
 _STREETS = {
     "type": "network",
     "lines": "geometry/manhattan_osmnx.gpkg",
     "crs": "EPSG:4326",
     "tree_crs": "EPSG:32618",
     "snap": 50,
+    "depth": 20,
 }
 
 DATA: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {

@@ -45,13 +45,12 @@ class ClippedSegments:
     def codes(self, segment: Ints, grain: Ints) -> Ints:
         """Return the code of the finest node that holds each grain. Its length is positive: the grain is in it.
 
-        A grain that lies clear of all borders has the code of its ends; others are followed down the tree.
+        A grain that lies clear of all borders has the code of its surroundings; others are followed down the tree.
         """
-        ends = self._segments.along(segment, grain), self._segments.along(segment, grain + 1)
         low, high = np.hsplit(self._box.bounds(np.array([ROOT]))[0], 2)
-        hair = self._segments.grain / 4
-        corners = np.minimum(*ends) - hair, np.maximum(*ends) + hair
-        codes, others = (self._box.encode(np.clip(corner, low, high))[0] for corner in corners)
+        middle, beside = self._segments.along(segment, grain + 0.5), 1.25 * self._segments.grain
+        codes = self._box.encode(np.maximum(middle - beside, low))[0]
+        others = self._box.encode(np.minimum(middle + beside, high))[0]
         unsure = codes != others
         codes[unsure] = self._followed_down(segment[unsure], grain[unsure])
         return codes

@@ -8,20 +8,24 @@ from typing import Any
 import numpy as np
 import shapely
 
-from phdstream.arrays import Floats, Ints, ragged
+from phdstream.arrays import Bools, Floats, Ints, ragged
+from phdstream.domains.chunks import in_order
 from phdstream.domains.network.segments import Segments
 
 __all__ = ["NearestSegment"]
 
 _MOST_SQUARES_PER_SIDE = 1 << 18
+_PARTS = 8
+"""Parts of a square along each side."""
 
 
 class NearestSegment:
     """Finds the segment nearest to each point, up to a distance.
 
-    The plane is a grid of squares, and each lists the few segments that may be nearest to a point in it. Points
-    farther from all lines than a square is wide are rare, and go to Shapely's tree. Memory is about 20 numbers a
-    segment.
+    The plane is a grid of squares, and each lists the segments that may be nearest to a point in it; each of its
+    64 parts, when a point first falls into it, the few of these that may be nearest there. Points farther from all
+    lines than a square is wide are rare, and go to Shapely's tree. Memory is about 20 numbers a segment, and 128 for
+    each square that is visited.
     """
 
     def __init__(self, segments: Segments, reach: float) -> None:
@@ -42,33 +46,51 @@ class NearestSegment:
         parts = np.ceil(length / self._side)[segment]
         start, step = self._segments.start[segment], self._segments.step[segment]
         ends = [start + (at / parts)[:, None] * step for at in (part, part + 1)]
-        low = self._square(np.minimum(*ends) - self._near).astype(np.int64)
-        width = self._square(np.maximum(*ends) + self._near).astype(np.int64) - low + 1
-        owner, within = ragged(width.prod(axis=1))
-        ij = low[owner] + np.column_stack(np.divmod(within, width[owner, 1]))
-        pairs = np.unique((ij[:, 0] * self._shape[1] + ij[:, 1]) * length.size + segment[owner])
-        return np.divmod(pairs, length.size)
+        near = np.minimum(*ends).T - self._near, np.maximum(*ends).T + self._near
+        low, high = (
+            np.stack([self._square(corner[axis], axis) for axis in (0, 1)]).astype(np.int64) for corner in near
+        )
+        width = high - low + 1
+        owner, within = ragged(width.prod(axis=0))
+        i, j = np.divmod(within, width[1, owner])
+        pairs = np.sort(((low[0, owner] + i) * self._shape[1] + low[1, owner] + j) * length.size + segment[owner])
+        return np.divmod(pairs[np.diff(pairs, prepend=-1) > 0], length.size)
 
-    def _square(self, points: Floats) -> Floats:
+    def _square(self, x: Floats, axis: int) -> Floats:
+        """Return how many squares each x (or y) is from the origin of the grid."""
         with np.errstate(over="ignore"):
-            squares: Floats = np.floor((points - self._origin) / self._side)
+            squares: Floats = (x - self._origin[axis]) / self._side
         return squares
 
     def _list(self, square: Ints, segment: Ints) -> None:
         """Keep, for each square, the segments that are nearest to some point of it and near enough."""
-        x, y = (
-            o + (k + 0.5) * self._side for o, k in zip(self._origin, np.divmod(square, self._shape[1]), strict=True)
-        )
+        i, j = np.divmod(square, self._shape[1])
+        keep = self._may_be_nearest(square, i + 0.5, j + 0.5, segment, self._side)
+        self._candidates = segment[keep]
+        self._squares, self._first, self._number = np.unique(square[keep], return_index=True, return_counts=True)
+        self._part_of = np.full(self._squares.size, -1)
+        self._parts, self._used = np.zeros((0, _PARTS**2, 2), dtype=np.int32), 0
+
+    def _may_be_nearest(self, square: Ints, i: Floats, j: Floats, segment: Ints, side: float) -> Bools:
+        """Return which pairs, in order of squares, may be nearest; i, j: the square's centre in units of ``_side``."""
+        x, y = self._origin[0] + i * self._side, self._origin[1] + j * self._side
         distance = np.sqrt(self._segments.offsets(x, y, segment)[0])
         first = np.flatnonzero(np.diff(square, prepend=-1))
         least = np.repeat(np.minimum.reduceat(distance, first), np.diff(first, append=square.size))
-        radius = self._side * np.sqrt(0.5) * (1 + 1e-6)
-        keep = (distance <= self._near + radius) & (distance <= least + 2 * radius)
-        self._candidates = segment[keep]
-        self._squares, self._first, self._number = np.unique(square[keep], return_index=True, return_counts=True)
+        radius = side * np.sqrt(0.5) * (1 + 1e-6)
+        return np.asarray((distance <= self._near + radius) & (distance <= least + 2 * radius))
 
     def __call__(self, points: Floats) -> tuple[Ints, Floats]:
         """Return the nearest segment, -1 where none is within reach, and where on it: from 0 to 1."""
+        segment, at = np.empty(len(points), dtype=np.int64), np.empty(len(points))
+
+        def find_some(rows: slice) -> None:
+            segment[rows], at[rows] = self._find(points[rows])
+
+        in_order(find_some, 0, len(points))
+        return segment, at
+
+    def _find(self, points: Floats) -> tuple[Ints, Floats]:
         segment, at = np.full(len(points), -1), np.zeros(len(points))
         finite = np.flatnonzero(np.isfinite(points).all(axis=1))
         segment[finite], at[finite] = self._among_candidates(points[finite])
@@ -78,26 +100,62 @@ class NearestSegment:
         return segment, at
 
     def _among_candidates(self, points: Floats) -> tuple[Ints, Floats]:
-        """Try each point's first candidate, then its second, ...; points with most candidates come first."""
+        """Try each point's first candidate, then its second, ... as long as it has one."""
         first, number = self._candidates_of(points)
-        order = np.argsort(-number, kind="stable")
-        (x, y), first, number = points[order].T.copy(), first[order], number[order]
-        best, found, where = np.full(order.size, np.inf), np.full(order.size, -1), np.zeros(order.size)
-        for k, still in enumerate(np.searchsorted(-number, -np.arange(number.max(initial=0)))):
-            rows = self._candidates[first[:still] + k]
-            squared, at = self._segments.offsets(x[:still], y[:still], rows)
-            nearer = np.flatnonzero(squared < best[:still])
-            best[nearer], found[nearer], where[nearer] = squared[nearer], rows[nearer], at[nearer]
+        x, y = np.ascontiguousarray(points.T)
+        best, found, where = np.full(len(points), np.inf), np.full(len(points), -1), np.zeros(len(points))
+        tried, still = 0, np.flatnonzero(number)
+        while still.size:
+            rows = self._candidates[first[still] + tried]
+            squared, at = self._segments.offsets(x[still], y[still], rows)
+            nearer = squared < best[still]
+            which = still[nearer]
+            best[which], found[which], where[which] = squared[nearer], rows[nearer], at[nearer]
+            tried += 1
+            still = still[number[still] > tried]
         found[best > self._near**2] = -1
-        back = np.argsort(order)
-        return found[back], where[back]
+        return found, where
 
     def _candidates_of(self, points: Floats) -> tuple[Ints, Ints]:
-        ij = self._square(points)
-        on_grid = ((ij >= 0) & (ij < self._shape)).all(axis=1)
-        square = np.where(on_grid, ij[:, 0] * self._shape[1] + ij[:, 1], -1).astype(np.int64)
+        """Return where the candidates of each point's part of a square begin, and how many they are."""
+        i, j = (self._square(points[:, axis], axis) for axis in (0, 1))
+        on_grid = (i >= 0) & (i < self._shape[0]) & (j >= 0) & (j < self._shape[1])
+        first, number = np.zeros(len(points), dtype=np.int64), np.zeros(len(points), dtype=np.int64)
+        i, j = i[on_grid], j[on_grid]
+        square = i.astype(np.int64) * self._shape[1] + j.astype(np.int64)
         at = np.minimum(np.searchsorted(self._squares, square), self._squares.size - 1)
-        return self._first[at], np.where(self._squares[at] == square, self._number[at], 0)
+        listed = self._squares[at] == square
+        part = ((i % 1 * _PARTS).astype(np.int64) * _PARTS + (j % 1 * _PARTS).astype(np.int64))[listed]
+        rows, at = np.flatnonzero(on_grid)[listed], at[listed]
+        self._learn(at, part)
+        first[rows], number[rows] = self._parts[self._part_of[at], part].T
+        return first, number
+
+    def _learn(self, at: Ints, part: Ints) -> None:
+        """Work out the candidates of parts of squares that are asked for the first time."""
+        self._make_room(np.unique(at[self._part_of[at] < 0]))
+        unknown = self._parts[self._part_of[at], part, 1] < 0
+        if not unknown.any():
+            return
+        at, part = np.divmod(np.unique(at[unknown] * _PARTS**2 + part[unknown]), _PARTS**2)
+        owner, within = ragged(self._number[at])
+        segment = self._candidates[self._first[at][owner] + within]
+        corners = np.divmod(self._squares[at], self._shape[1]), np.divmod(part, _PARTS)
+        i, j = (whole + (some + 0.5) / _PARTS for whole, some in zip(*corners, strict=True))
+        keep = self._may_be_nearest(owner, i[owner], j[owner], segment, self._side / _PARTS)
+        number = np.bincount(owner[keep], minlength=at.size)
+        first = self._candidates.size + np.cumsum(number) - number
+        self._parts[self._part_of[at], part] = np.column_stack([first, number])
+        self._candidates = np.concatenate([self._candidates, segment[keep]])
+
+    def _make_room(self, squares: Ints) -> None:
+        """Give squares room for their parts, whose candidates are not known yet."""
+        self._part_of[squares] = self._used + np.arange(squares.size)
+        self._used += squares.size
+        if self._used > len(self._parts):
+            room = np.full((2 * self._used, _PARTS**2, 2), -1, dtype=np.int32)
+            room[: len(self._parts)] = self._parts
+            self._parts = room
 
     def _by_tree(self, points: Floats) -> tuple[Ints, Floats]:
         segment, at = np.full(len(points), -1), np.zeros(len(points))

@@ -202,6 +202,10 @@ class Network(Domain):
 
     def summary(self) -> dict[str, Any]:
         """Return what identifies the network, in short; the digest is of the lines' well-known binary."""
+        return dict(self._summary)
+
+    @cached_property
+    def _summary(self) -> dict[str, Any]:
         everything = np.array([ROOT])
         size = {"length": float(self.measure(everything)[0]), "bounds": self.bounds(everything)[0].tolist()}
         digest = {"digest": hashlib.sha256(self._binary()).hexdigest()}

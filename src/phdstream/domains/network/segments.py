@@ -54,8 +54,10 @@ class Segments:
 
     def along(self, rows: Ints, position: NDArray[Any]) -> Floats:
         """Return points (n, 2), ``position`` grains from the start of each segment."""
-        points: Floats = self.start[rows] + (position / self.grains[rows])[:, None] * self.step[rows]
-        return points
+        x0, y0, dx, dy, _ = self._table[rows].T
+        share, points = position / self.grains[rows], np.empty((2, len(rows)))
+        points[0], points[1] = x0 + share * dx, y0 + share * dy
+        return points.T
 
     def rising(self, rows: Ints, axis: Ints) -> Bools:
         """Return whether segments do not fall along a coordinate."""
@@ -76,13 +78,14 @@ class Segments:
 
     def offsets(self, x: Floats, y: Floats, rows: Ints) -> tuple[Floats, Floats]:
         """Return each point's squared distance from a segment, and where its nearest point is: from 0 to 1."""
-        x0, y0, dx, dy, inverse_square = (column[rows] for column in self._columns)
+        x0, y0, dx, dy, inverse_square = self._table[rows].T
         x, y = x - x0, y - y0
         t = np.clip((x * dx + y * dy) * inverse_square, 0, 1)
         squared: Floats = (x - t * dx) ** 2 + (y - t * dy) ** 2
         return squared, t
 
     @cached_property
-    def _columns(self) -> tuple[Floats, ...]:
+    def _table(self) -> Floats:
+        """What `offsets` needs of a segment, side by side."""
         squared = np.maximum((self.step**2).sum(axis=1), np.finfo(float).tiny)
-        return *self.start.T.copy(), *self.step.T.copy(), 1 / squared
+        return np.column_stack([self.start, self.step, 1 / squared])

@@ -14,7 +14,10 @@ from phdstream.domains.codes import ROOT, hash_uniform
 
 __all__ = ["ClippedNodes"]
 
-_WHOLE = 1 - 1e-9
+_GRID_BITS = 16
+"""Codes are sorted into nodes of at most this many halvings, before any geometry is asked."""
+_UNKNOWN, _EMPTY, _WHOLE, _CUT = range(4)
+_WHOLE_SHARE = 1 - 1e-9
 """A piece with this share of its rectangle's area is taken as the whole rectangle."""
 
 
@@ -31,6 +34,8 @@ class ClippedNodes:
         self._piece: dict[int, Any] = {ROOT: shape}  # None for a whole node
         self._area: dict[int, float] = {ROOT: float(shapely.area(shape))}
         self._triangles: dict[int, tuple[Floats, Floats]] = {}
+        self._grid_level = int(np.searchsorted(box.bits_through, _GRID_BITS, side="right")) - 1
+        self._kind = np.full(2 << int(box.bits_through[self._grid_level]), _UNKNOWN, dtype=np.uint8)
 
     def areas(self, nodes: Ints, parents: Ints | None = None) -> Floats:
         """Return the area of each node inside the shape; pieces are cut from the parents' where those are known."""
@@ -58,7 +63,7 @@ class ClippedNodes:
         pieces[cut] = shapely.intersection(origin[cut], shapely.box(*corners[cut].T))
         area = full.copy()
         area[cut] = shapely.area(pieces[cut])
-        whole = area >= full * _WHOLE
+        whole = area >= full * _WHOLE_SHARE
         for node, piece, inside, size in zip(nodes.tolist(), pieces, whole.tolist(), area.tolist(), strict=True):
             self._piece[node], self._area[node] = (None if inside or size == 0 else piece), size
 
@@ -74,13 +79,18 @@ class ClippedNodes:
         known = [self._piece[node] for node in nodes.tolist()]
         return np.array([r if p is None else p for p, r in zip(known, np.atleast_1d(rectangles), strict=True)])
 
-    def kinds(self, nodes: Ints) -> tuple[Bools, Bools]:
-        """Return which nodes (of one level) are whole, and which are cut; the rest is empty."""
-        different, which = np.unique(nodes, return_inverse=True)
-        self._descend(different)
-        cut = np.array([self._piece[node] is not None for node in different.tolist()], dtype=bool)
-        there = np.array([self._area[node] > 0 for node in different.tolist()], dtype=bool)
-        return (there & ~cut)[which], cut[which]
+    def kinds(self, codes: Ints) -> tuple[Bools, Bools]:
+        """Return which codes are in a node of the grid's level that is whole, and which in one that is cut."""
+        nodes = self._box.nodes_of(codes, self._grid_level)
+        self._classify(np.unique(nodes[self._kind[nodes] == _UNKNOWN]))
+        kind = self._kind[nodes]
+        return kind == _WHOLE, kind == _CUT
+
+    def _classify(self, nodes: Ints) -> None:
+        self._descend(nodes)
+        cut = np.array([self._piece[node] is not None for node in nodes.tolist()], dtype=bool)
+        there = np.array([self._area[node] > 0 for node in nodes.tolist()], dtype=bool)
+        self._kind[nodes] = np.where(cut, _CUT, np.where(there, _WHOLE, _EMPTY))
 
     def _descend(self, nodes: Ints) -> None:
         """Clip nodes of one level by way of their ancestors: each cut is from a small piece, not the whole shape."""
@@ -110,7 +120,7 @@ class ClippedNodes:
         share = np.where(within, 1.0, np.where(meets, 0.5, 0.0))
         cut = np.flatnonzero(meets & ~within & exact)
         inside = shapely.area(shapely.intersection(shapes[cut], pieces[which[cut]])) / area[which[cut]]
-        share[cut] = np.where(inside > _WHOLE, 1.0, inside)
+        share[cut] = np.where(inside > _WHOLE_SHARE, 1.0, inside)
         return share
 
     def overlap(self, nodes: Ints, shapes: NDArray[Any]) -> Floats:

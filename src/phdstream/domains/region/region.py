@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,18 +15,17 @@ from numpy.typing import NDArray
 from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains.apportion import collected
 from phdstream.domains.box import Box
+from phdstream.domains.chunks import in_order
 from phdstream.domains.codes import ROOT
 from phdstream.domains.domain import Domain
 from phdstream.domains.region.clipping import ClippedNodes
 from phdstream.domains.region.sampling import RegionSampler
 from phdstream.domains.shapes.geometries import geometry_parts, project_geometries, read_geometries
+from phdstream.domains.shapes.point_location import PointLocator
 from phdstream.domains.shapes.projection import EQUAL_AREA, Projection, is_geographic
 from phdstream.errors import InputError
 
 __all__ = ["Region"]
-
-_GRID_BITS = 16
-"""Points are sorted into nodes of at most this many halvings before any geometry is asked."""
 
 
 class Region(Domain):
@@ -63,7 +63,7 @@ class Region(Domain):
             tree_crs = EQUAL_AREA
         self._projection, self._source = Projection(crs, tree_crs), shapely.multipolygons(parts)
         self.crs = self._projection.crs
-        shapely.prepare(self._source)
+        self._locator = PointLocator(self._source)
         shape = shapely.union_all(project_geometries(parts, self._projection))
         west, south, east, north = shapely.bounds(shape)
         names = ("lon", "lat") if names is None and is_geographic(crs) else names
@@ -88,13 +88,20 @@ class Region(Domain):
 
     def encode(self, points: Floats) -> tuple[Ints, Bools]:
         """Return each point's code, and whether it lies in the polygons (their boundary included)."""
-        mapped = self._projection.forward(points)
-        codes, inside = self._box.encode(mapped)
+        codes, inside = np.empty(len(points), dtype=np.int64), np.empty(len(points), dtype=bool)
+
+        def encode_some(rows: slice) -> None:
+            codes[rows], inside[rows] = self._encode(points[rows])
+
+        in_order(encode_some, 0, len(points))
+        return codes, inside
+
+    def _encode(self, points: Floats) -> tuple[Ints, Bools]:
+        codes, inside = self._box.encode(self._projection.forward(points))
         rows = np.flatnonzero(inside)
-        level = int(np.searchsorted(self.bits_through, _GRID_BITS, side="right")) - 1
-        inside[rows], cut = self._clipped.kinds(self.nodes_of(codes[rows], level))
+        inside[rows], cut = self._clipped.kinds(codes[rows])
         edge = rows[cut]
-        inside[edge] = shapely.intersects_xy(self._source, points[edge, 0], points[edge, 1])
+        inside[edge] = self._locator(points[edge])
         return codes, inside
 
     def children(self, nodes: Ints) -> tuple[Ints, Ints, Floats]:
@@ -166,6 +173,10 @@ class Region(Domain):
 
     def summary(self) -> dict[str, Any]:
         """Return what a manifest says of the region: its bounds and area, and a digest of the polygons."""
+        return dict(self._summary)
+
+    @cached_property
+    def _summary(self) -> dict[str, Any]:
         digest = hashlib.sha256(shapely.to_wkb(self._source)).hexdigest()
         bounds = self.bounds(np.array([ROOT]))[0].tolist()
         area = float(self.measure(np.array([ROOT]))[0])

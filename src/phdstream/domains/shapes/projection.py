@@ -88,8 +88,9 @@ class Projection:
         return points if self.identity else self._apply(1, points)
 
     def _apply(self, direction: int, points: Floats) -> Floats:
-        x, y = self._transformers[direction].transform(points[:, 0], points[:, 1])
-        return np.column_stack([x, y]).astype(np.float64)
+        mapped = np.array(points.T, dtype=np.float64, order="C")
+        self._transformers[direction].transform(*mapped, inplace=True)
+        return mapped.T
 
 
 EQUAL_AREA = "ESRI:54034"
