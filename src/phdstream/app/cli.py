@@ -166,22 +166,34 @@ def plan(
     unit: Annotated[str, typer.Option(help="event, record, or user:INSERTS,DELETES such as user:4,4.")] = "event",
     events_per_tick: Annotated[int, typer.Option(help="About how many events a tick has.")] = 1000,
     ticks: Annotated[int, typer.Option(help="How many ticks the stream will have.")] = 100,
-    deletes: Annotated[bool, typer.Option(help="Whether points are also deleted.")] = False,
+    deletes: Annotated[bool, typer.Option(help="Whether points are also deleted (half as many as come).")] = False,
+    window: Annotated[int | None, typer.Option(help="Records expire after so many ticks.")] = None,
     target: Annotated[float, typer.Option(help="The relative error that is good enough.")] = 0.1,
+    area: Annotated[float, typer.Option(help="The share of the domain whose counts should be that good.")] = 0.001,
     method: Annotated[
         str, typer.Option(help="tracking, tried out; or phdstream, the paper's, by arithmetic.")
     ] = "tracking",
 ) -> None:
-    """Say what to expect, without touching data: noise, cells, the smallest area worth asking about, and trade-offs."""
-    from phdstream.app.plan import Plan, explain, parse_unit
+    """Say what to expect, without touching data: what ε means, what the map is worth, which ε is needed, trade-offs."""
+    from phdstream.app.plan.stream_plan import StreamPlan, parse_unit
     from phdstream.errors import InputError, did_you_mean
 
-    wanted = Plan(epsilon, parse_unit(unit), events_per_tick, ticks, deletes=deletes, target=target)
+    wanted = StreamPlan(
+        epsilon, parse_unit(unit), events_per_tick, ticks, deletes=deletes, window=window, target=target, area=area
+    )
     if method not in ("tracking", "phdstream"):
         raise InputError(f"unknown method {method!r}: {did_you_mean(method, ['tracking', 'phdstream'])}")
-    if method == "tracking":
-        from phdstream.app.plan_tracking import explain_rehearsal as explain
-    typer.echo(explain(wanted))
+    if method == "phdstream":
+        from phdstream.app.plan.arithmetic import explain
+
+        typer.echo(explain(wanted))
+        return
+    from phdstream.app.plan.advice import explain_rehearsal
+    from phdstream.app.progress import one_bar
+
+    with one_bar("Trying it out") as progress:
+        text = explain_rehearsal(wanted, progress)
+    typer.echo(text)
 
 
 def main() -> None:

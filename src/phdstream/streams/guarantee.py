@@ -32,7 +32,9 @@ def metadata(setting: Setting, method: Method) -> dict[str, Any]:
 def _claim(setting: Setting, method: Method) -> str:
     if not method.noise.private:
         return SIMULATED
-    return f"{exactly(method.budget.epsilon)}-differentially private for {setting.unit.guarantee}, over the whole stream"
+    return (
+        f"{exactly(method.budget.epsilon)}-differentially private for {setting.unit.guarantee}, over the whole stream"
+    )
 
 
 def exactly(epsilon: float) -> str:
@@ -68,8 +70,8 @@ def _meaning(method: Method) -> list[str]:
         return ["  The noise is seeded, so it can be subtracted: never publish what this stream says of real people."]
     epsilon = method.budget.epsilon
     return [
-        f"  Whatever is published, ever, is at most e^{exactly(epsilon)} = {np.exp(epsilon):.3g} times as likely with one",
-        "  such unit in the data as without it, or the reverse. Smaller ε is more private.",
+        f"  Whatever is published, ever, is at most e^{exactly(epsilon)} = {np.exp(epsilon):.3g} times as likely with "
+        "one\n  such unit in the data as without it, or the reverse. Smaller ε is more private.",
     ]
 
 

@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 
 import phdstream as phd
-from phdstream.app.plan import Plan, alternatives, expect, explain
+from phdstream.app.plan.arithmetic import expect, explain
+from phdstream.app.plan.stream_plan import StreamPlan, alternatives
 from phdstream.errors import BudgetError, InputError
 
 SQUARE = phd.Box([(0, 1), (0, 1)])
 
 
-def plan(**options: Any) -> Plan:
+def plan(**options: Any) -> StreamPlan:
     defaults: dict[str, Any] = {"epsilon": 1.0, "unit": phd.Event(), "events_per_tick": 2000, "ticks": 10}
-    return Plan(**(defaults | options))
+    return StreamPlan(**(defaults | options))
 
 
 @pytest.mark.statistical
