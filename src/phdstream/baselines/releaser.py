@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ from phdstream.release import Release
 from phdstream.release.estimate import Estimate
 from phdstream.streams.intake import EncodedEvents
 
-__all__ = ["NOT_PRIVATE", "Releaser", "encoded", "recounted"]
+__all__ = ["NOT_PRIVATE", "Releaser", "Skips", "encoded", "recounted"]
 
 NOT_PRIVATE = "not private over the stream: for comparison only"
 
@@ -24,6 +24,15 @@ class Releaser(Protocol):
 
     def update(self, inserts: Any = None, deletes: Any = None) -> Release:
         """Take one tick's events and return its release."""
+        ...
+
+
+@runtime_checkable
+class Skips(Protocol):
+    """A method whose releases do not depend on earlier ones, so that those nobody looks at need not be made."""
+
+    def skip(self, inserts: Any = None, deletes: Any = None) -> Any:
+        """Take one tick's events and release nothing."""
         ...
 
 

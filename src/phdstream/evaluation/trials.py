@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from phdstream.arrays import Floats, Ints
+from phdstream.baselines.releaser import Skips
 from phdstream.domains import ROOT, Domain
 from phdstream.errors import InputError
 from phdstream.evaluation.counting import count_points
@@ -136,6 +137,9 @@ def measure_trial(experiment: Experiment, trial: Trial) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     spent: list[float] = []
     for moment in moments:
+        if moment.live is None and isinstance(method, Skips):
+            method.skip(moment.inserts, moment.deletes)
+            continue
         began = time.perf_counter()
         release = method.update(moment.inserts, moment.deletes)
         spent.append(time.perf_counter() - began)
