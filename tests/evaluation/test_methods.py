@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import phdstream as phd
+from phdstream.baselines.releaser import encoded
 from phdstream.evaluation import MethodSpec, read_experiment, standard_methods
 from phdstream.evaluation.methods import LongerTicks
 
@@ -33,6 +34,20 @@ def test_every_line_can_be_told_from_the_others_also_in_grey() -> None:
 def test_the_floors_are_compared_unless_told_otherwise() -> None:
     compared = read_experiment({"data": {"circles": "moving"}}).methods
     assert [name for name in compared if standard_methods()[name].floor] == ["nothing", "uniform"]
+
+
+@pytest.mark.parametrize("spec", standard_methods().values(), ids=standard_methods())
+def test_events_may_come_as_codes(spec: MethodSpec) -> None:
+    """Every method releases the same, to the bit, whether it is given points or what the domain makes of them."""
+    by_points, by_codes = (spec.make(SQUARE, 1.0, phd.Simulation(1)) for _ in range(2))
+    for t in range(5):
+        come, gone = (
+            crowd(300, t + 1),
+            crowd(300, t)[: 100 * (t > 0) * (spec.label != "Tracking, declared insert-only")],
+        )
+        first = by_points.update(come, gone)
+        second = by_codes.update(*(encoded(SQUARE.encode(points)[0]) for points in (come, gone)))
+    assert (first.sample() == second.sample()).all()
 
 
 def test_longer_ticks_release_every_so_often_and_lose_nothing() -> None:

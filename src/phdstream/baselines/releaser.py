@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 
-from phdstream.arrays import Floats
+from phdstream.arrays import Floats, Ints
 from phdstream.domains import hash_uniform
+from phdstream.privacy import UserIds
 from phdstream.release import Release
 from phdstream.release.estimate import Estimate
+from phdstream.streams.intake import EncodedEvents
 
-__all__ = ["NOT_PRIVATE", "Releaser", "recounted"]
+__all__ = ["NOT_PRIVATE", "Releaser", "encoded", "recounted"]
 
 NOT_PRIVATE = "not private over the stream: for comparison only"
 
@@ -22,6 +25,11 @@ class Releaser(Protocol):
     def update(self, inserts: Any = None, deletes: Any = None) -> Release:
         """Take one tick's events and return its release."""
         ...
+
+
+def encoded(codes: Ints) -> EncodedEvents:
+    """Return events that are known by their codes, and belong to nobody. Private."""
+    return EncodedEvents(codes, UserIds("text", pa.array([], pa.large_binary())))
 
 
 def recounted(first: Release, unbiased: Floats, variance: Floats) -> Estimate:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from phdstream.arrays import Floats
+from phdstream.arrays import Floats, Ints
 from phdstream.domains import ROOT, Domain
 from phdstream.errors import InputError
 from phdstream.evaluation.counting import count_points
@@ -131,7 +131,8 @@ def measure_trial(experiment: Experiment, trial: Trial) -> list[dict[str, Any]]:
     spec = experiment.method(trial.method)
     setting = load_setting(experiment, spec.fanout)
     method = spec.make(setting.domain, trial.epsilon, Simulation(trial.seed))
-    moments = setting.truth.moments(setting.start_tick(trial.t0), experiment.measure_every, spec.memoryless)
+    start, every = setting.start_tick(trial.t0), experiment.measure_every
+    moments = setting.truth.moments(start, every, spec.memoryless, setting.codes)
     rows: list[dict[str, Any]] = []
     spent: list[float] = []
     for moment in moments:
@@ -140,16 +141,20 @@ def measure_trial(experiment: Experiment, trial: Trial) -> list[dict[str, Any]]:
         spent.append(time.perf_counter() - began)
         if moment.live is not None:
             each = {"tick": moment.tick, "seconds": float(np.mean(spent))}
-            rows += [each | row for row in _errors(moment.live, release, setting.queries)]
+            true = setting.true_counts(moment.tick, moment.live)
+            rows += [each | row for row in _errors(moment.live, true, release, setting.queries)]
             spent = []
     return rows
 
 
-def _errors(live: Floats, release: Release, queries: dict[str, Floats]) -> list[dict[str, Any]]:
-    """Return all metrics on synthetic points, for each size of query; the distance is the same for all sizes."""
+def _errors(live: Floats, counts: Ints, release: Release, queries: dict[str, Floats]) -> list[dict[str, Any]]:
+    """Return all metrics on synthetic points, for each size of query; the distance is the same for all sizes.
+
+    ``counts`` are how many of the true, live points lie in each query.
+    """
     points, every = release.sample(), np.concatenate(list(queries.values()))
     ends = np.cumsum([len(rectangles) for rectangles in queries.values()])[:-1]
-    true, synthetic = (np.split(count_points(data, every), ends) for data in (live, points))
+    true, synthetic = (np.split(each, ends) for each in (counts, count_points(points, every)))
     bounds = release.domain.bounds(np.array([ROOT])).reshape(2, -1).T
     shared = {"total": len(live), "synthetic": len(points), "distance": sliced_distance(live, points, bounds)}
     return [
