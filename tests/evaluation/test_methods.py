@@ -43,7 +43,7 @@ def test_events_may_come_as_codes(spec: MethodSpec) -> None:
     for t in range(5):
         come, gone = (
             crowd(300, t + 1),
-            crowd(300, t)[: 100 * (t > 0) * (spec.label != "Tracking, declared insert-only")],
+            crowd(300, t)[: 100 * (t > 0) * ("insert-only" not in spec.label)],
         )
         first = by_points.update(come, gone)
         second = by_codes.update(*(encoded(SQUARE.encode(points)[0]) for points in (come, gone)))
