@@ -15,7 +15,10 @@ rng = np.random.default_rng(3)
 def test_against_scipy(dimension: int) -> None:
     bounds = np.column_stack([np.full(dimension, -2.0), np.linspace(1, 3, dimension)])
     low, high = bounds.T
-    one, other = low + rng.random((500, dimension)) ** 2 * (high - low), low + rng.random((70, dimension)) * (high - low)
+    one, other = (
+        low + rng.random((500, dimension)) ** 2 * (high - low),
+        low + rng.random((70, dimension)) * (high - low),
+    )
     exact = [wasserstein_distance(one @ way, other @ way) for way in _directions(dimension)]
     assert sliced_distance(one, other, bounds) == pytest.approx(np.mean(exact) / np.linalg.norm(high - low), abs=1e-3)
 

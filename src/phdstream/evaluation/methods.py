@@ -104,6 +104,16 @@ _STANDARD: dict[str, MethodSpec] = {  # lines are told apart in grey too: by das
     "tracking-insert-only": MethodSpec(
         "Tracking, declared insert-only", tracking_with(insert_only=True), style=("#111111", "-", "o")
     ),
+    "tracking-4-ticks": MethodSpec(
+        "Tracking, ticks 4 times as long",
+        lambda domain, epsilon, noise: LongerTicks(tracking_with()(domain, epsilon, noise), 4),
+        style=("#111111", "-.", ">"),
+    ),
+    "tracking-insert-only-4-ticks": MethodSpec(
+        "Tracking, declared insert-only, ticks 4 times as long",
+        lambda domain, epsilon, noise: LongerTicks(tracking_with(insert_only=True)(domain, epsilon, noise), 4),
+        style=("#111111", "-.", ">"),
+    ),
     "phdstream": MethodSpec("PHDStream", phdstream_with(), style=("#0b62c4", "-", "o")),
     "phdstream-block": MethodSpec(
         "PHDStream, Block 8 counter", phdstream_with(counter="block"), style=("#5a9bd8", "--", "v")

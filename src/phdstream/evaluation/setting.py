@@ -182,10 +182,11 @@ def data_file(experiment: Experiment) -> Path:
 
 
 def _changed(experiment: Experiment) -> tuple[int, ...]:
-    """Return when the files of an experiment were changed."""
-    named = [experiment.base / str(value) for key, value in sorted(experiment.domain.items()) if key in DOMAIN_FILES]
-    paths = [data_file(experiment)] if experiment.private else []
-    return tuple(path.stat().st_mtime_ns for path in paths + [path for path in named if path.is_file()])
+    """Return when the files of an experiment were changed; those that are not there are named later."""
+    names = [experiment.data["file"]] if experiment.private else []
+    names += [value for key, value in sorted(experiment.domain.items()) if key in DOMAIN_FILES]
+    paths = [experiment.base / Path(str(name)).expanduser() for name in names]
+    return tuple(path.stat().st_mtime_ns for path in paths if path.is_file())
 
 
 def _on_lines(network: Network, points: Floats) -> Floats:

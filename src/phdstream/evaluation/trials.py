@@ -23,7 +23,7 @@ from phdstream.evaluation.experiment import DO_NOT_PUBLISH, Experiment, Trial
 from phdstream.evaluation.methods import MethodSpec
 from phdstream.evaluation.provenance import code_digest
 from phdstream.evaluation.queries import relative_error, weighted_error
-from phdstream.evaluation.setting import load_setting
+from phdstream.evaluation.setting import Setting, load_setting
 from phdstream.evaluation.transport import sliced_distance
 from phdstream.evaluation.true_stream import TrueStream
 from phdstream.privacy import Simulation
@@ -78,7 +78,8 @@ def trial_code(experiment: Experiment, method: str) -> str:
 def method_code(spec: MethodSpec, kind: type[Domain]) -> str:
     """Return the same for a method on a kind of domain."""
     options = {"fanout": spec.fanout, "memoryless": spec.memoryless}
-    return f"{kind.__name__.lower()}:{code_digest(spec.make, measure_trial, TrueStream, kind, options)}"
+    digest = code_digest(spec.make, measure_trial, Setting, TrueStream, kind, options)
+    return f"{kind.__name__.lower()}:{digest}"
 
 
 def trial_path(folder: Path, experiment: Experiment, trial: Trial) -> Path:
