@@ -71,7 +71,8 @@ STUDIED = set(STREAMS) - HELD_OUT - ASIDE
 EPSILONS, USUAL = [0.1, 0.5, 1.0, 2.0], {0.5, 1.0, 2.0}
 TARGETS = {"small": 2.4, "medium": 2.7, "large": 3.0}
 PAPER = "phdstream-as-in-paper"
-PEERS = ["phdstream", PAPER, "phdstream-4", "baseline-1", "baseline-2", "baseline-3", "oracle"]
+FLOORS = ["nothing", "uniform"]
+PEERS = ["phdstream", PAPER, "phdstream-4", "baseline-1", "baseline-2", "baseline-3", "oracle", *FLOORS]
 LABELS = {
     "tracking-insert-only": "tracking",
     "tracking-window-30": "tracking, as a window",
@@ -82,13 +83,15 @@ LABELS = {
     "baseline-2": "baseline 2 (not private)",
     "baseline-3": "baseline 3",
     "oracle": "offline oracle (not private)",
+    "nothing": "publishing nothing",
+    "uniform": "the total alone",
 }
 
 
 def methods(stream: str) -> list[str]:
     ours = ["tracking"] if stream in DELETES else ["tracking-insert-only"]
     as_window = ["tracking-window-30", "phdstream-window-30"] if stream == "Gowalla 30-day" else []
-    return ours + as_window + (["phdstream", PAPER] if stream in ASIDE else PEERS)
+    return ours + as_window + (["phdstream", PAPER, *FLOORS] if stream in ASIDE else PEERS)
 
 
 def run(data: Path, results: Path, seeds: int, workers: int, only: list[str] | None = None) -> None:
@@ -107,6 +110,16 @@ def run(data: Path, results: Path, seeds: int, workers: int, only: list[str] | N
                 print(f"  {trial} failed: {reason}")
 
 
+def check_versions(results: Path) -> None:
+    """Refuse results that two versions of the code made, of one method; say which streams to run again."""
+    from benchmarks.one_version import refuse_mixed
+
+    columns = ["method", "code"]
+    tables = {name: pq.read_table(results / name / "results.parquet", columns=columns) for name in STREAMS}
+    grouped = {name: table.group_by(columns).aggregate([]).to_pylist() for name, table in tables.items()}
+    refuse_mixed([row | {"stream": name} for name, rows in grouped.items() for row in rows], where="stream")
+
+
 def ratios(results: Path) -> list[dict[str, Any]]:
     """Return, for each stream, ε, size and method, PHDStream's error over the method's: mean and deviation of seeds.
 
@@ -115,21 +128,28 @@ def ratios(results: Path) -> list[dict[str, Any]]:
     rows = []
     for name in STREAMS:
         table = pq.read_table(results / name / "results.parquet").to_pandas()
-        mean = table.groupby(["epsilon", "size", "method", "seed"])["error"].mean()
+        by = table.groupby(["epsilon", "size", "method", "seed"])
+        mean, other = by["error"].mean(), by[["weighted_error", "distance"]].mean()
+        codes = dict(zip(table["method"], table["code"], strict=True))
         for (epsilon, size, method), errors in mean.groupby(level=[0, 1, 2]):
             by_seed = errors.droplevel([0, 1, 2])
             ratio, to_paper = (mean[epsilon, size, base] / by_seed for base in ("phdstream", PAPER))
             row = {"stream": name, "epsilon": epsilon, "size": size, "method": LABELS.get(method, method)}
             row |= {"error": f"{by_seed.mean():.4f}", "spread": f"{by_seed.std():.4f}", "seeds": by_seed.size}
             row |= {"ratio": f"{ratio.mean():.3f}", "ratio_spread": f"{ratio.std():.3f}"}
-            rows.append(row | {"paper_ratio": f"{to_paper.mean():.3f}"})
+            row |= {"paper_ratio": f"{to_paper.mean():.3f}", "code": codes[method]}
+            of_seeds = other.loc[epsilon, size, method]
+            for metric in other.columns:
+                row |= {metric: f"{of_seeds[metric].mean():.4f}", f"{metric}_spread": f"{of_seeds[metric].std():.4f}"}
+            rows.append(row)
     return rows
 
 
 def collect(results: Path) -> None:
+    check_versions(results)
     rows = ratios(results)
     with TABLE.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
     (DOCS / "figures" / "utility.png").write_bytes(draw(rows).png)
@@ -137,12 +157,15 @@ def collect(results: Path) -> None:
 
 def page() -> str:
     """Return docs/utility.md, from its template and the table: no number of the benchmark is typed by hand."""
+    from benchmarks.weighted_table import weighted_table
+
     with TABLE.open(newline="") as file:
         rows: list[dict[str, Any]] = list(csv.DictReader(file))
     for row in rows:
         row["epsilon"] = float(row["epsilon"])
     text = (DOCS / "utility.template.md").read_text(encoding="utf-8")
     parts = {"seeds": min(row["seeds"] for row in rows), "table": markdown(rows), "targets": targets(rows)}
+    parts["weighted"] = weighted_table(rows, STREAMS, EPSILONS)
     for name, part in parts.items():
         text = text.replace("{{" + name + "}}", part)
     return re.sub(r"{{error (\w+) ([\w -]+)}}", lambda asked: _small_error(rows, *asked.groups()), text)

@@ -5,6 +5,7 @@
     python -m benchmarks.reproduction counters [--out RESULTS]
     python -m benchmarks.reproduction collect RESULTS    # docs/results and docs/figures; needs Pillow
     python -m benchmarks.reproduction write              # docs/reproduction.md anew, from docs/results and its template
+    python -m benchmarks.reproduction stale              # which of docs/results the code that is here did not make
 
 DATA is the folder of the data's files: what is missing is named, and where to get it; simulated circles need none. The
 results of a preset are in RESULTS/PRESET. What is finished is never computed twice. NAME is counts, data, scatter or
@@ -17,11 +18,12 @@ import argparse
 import sys
 from pathlib import Path
 
+from benchmarks.one_version import out_of_date
 from benchmarks.reproduction.counter_comparison import compare_counters
 from benchmarks.reproduction.figures import FIGURES, write_figure
 from benchmarks.reproduction.page import page
 from benchmarks.reproduction.presets import PRESETS, paper_experiment
-from benchmarks.reproduction.results import DOCS, collect
+from benchmarks.reproduction.results import DOCS, collect, load
 from phdstream.errors import PhdstreamError
 from phdstream.evaluation import run_experiment
 
@@ -41,6 +43,8 @@ def main(arguments: list[str] | None = None) -> int:
             print(compare_counters(asked.out / "counters"))
         elif asked.what == "collect":
             collect(asked.results)
+        elif asked.what == "stale":
+            return _say_stale()
         else:
             (DOCS / "reproduction.md").write_text(page(), encoding="utf-8")
     except PhdstreamError as error:
@@ -59,6 +63,14 @@ def _run(name: str, asked: argparse.Namespace) -> int:
     return len(outcome.failed)
 
 
+def _say_stale() -> int:
+    """Say which results are of other code; return 1 if there are any."""
+    stale = out_of_date(load("errors"))
+    for method, data in sorted(stale.items()):
+        print(f"{method}: run again on {', '.join(sorted(data))}")
+    return int(bool(stale))
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="benchmarks.reproduction", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -75,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--out", type=Path, default=Path("results"))
     commands.add_parser("collect").add_argument("results", type=Path)
     commands.add_parser("write")
+    commands.add_parser("stale")
     return parser
 
 

@@ -30,7 +30,7 @@ def activations(experiment: Experiment, epsilon: float, seed: int) -> Ints:
     setting = load_setting(experiment)
     start = setting.start_tick(experiment.start_after[0])
     stream = PHDStream(setting.domain, epsilon, Event(), noise=Simulation(seed))
-    for moment in setting.truth.moments(start, experiment.measure_every):
+    for moment in setting.truth.moments(start, experiment.measure_every, codes=setting.codes):
         stream.update(moment.inserts, moment.deletes)
     return unnest("nodes", stream.to_state()[1])["steps"]
 

@@ -76,7 +76,8 @@ def errors_by_horizon(horizons: tuple[int, ...], runs: int = _MORE_RUNS, seeds: 
                 counter_errors(counter, horizon, runs, seed)[:, horizon // 2 :].mean() for seed in range(1, seeds + 1)
             ]
             measured = {"mean": float(np.mean(means)), "spread": float(np.std(means, ddof=1)), "seeds": seeds}
-            rows.append({"horizon": horizon, "counter": name} | measured)
+            by_seed = " ".join(f"{mean:.4g}" for mean in means)
+            rows.append({"horizon": horizon, "counter": name} | measured | {"each": by_seed})
     return pa.Table.from_pylist(rows)
 
 

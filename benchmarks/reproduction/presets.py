@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 from datetime import date
 from pathlib import Path
@@ -46,6 +47,7 @@ _TAXI_SAMPLE = _UBER | {
 }
 _LAND = {"type": "region", "polygons": "land", "depth": 20}
 _STATE = {"type": "region", "polygons": "new_york_state", "depth": 20}
+_BOROUGHS = {"type": "region", "polygons": "geometry/nyc_boroughs_nybb.geojson", "depth": 20}
 _STREETS = {
     "type": "network",
     "lines": "geometry/manhattan_osmnx.gpkg",
@@ -62,30 +64,39 @@ DATA: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "gowalla-300-ticks": (_GOWALLA | {"end": date(2009, 12, 1)}, _LAND),
     "gowalla-30-day": (_GOWALLA | {"lifetime": "30d"}, _LAND),
     "uber-state": (_UBER, _STATE),
+    "uber-boroughs": (_UBER, _BOROUGHS),
     "uber-streets": (_UBER, _STREETS),
     "taxi-state": (_TAXI, _STATE),
+    "taxi-boroughs": (_TAXI, _BOROUGHS),
     "taxi-streets": (_TAXI, _STREETS),
     "taxi-sample-state": (_TAXI_SAMPLE, _STATE),
     "taxi-sample-streets": (_TAXI_SAMPLE, _STREETS),
 }
-"""The paper's data: what [data] and [domain] say. Uber stands in for the paper's yellow taxis."""
+"""The paper's data: what [data] and [domain] say. Uber stands in for the paper's yellow taxis.
 
-_MAIN = ["phdstream", "baseline-1", "baseline-2", "baseline-3", "phdstream-published-not-private"]
-_BLOCK = [*_MAIN, "phdstream-block"]
-_ALL = [*_BLOCK, "phdstream-4"]
-_FEW = ["phdstream", "baseline-1", "baseline-3"]
-_BLOCKS = ["phdstream", "phdstream-block", *(f"phdstream-block-{size}" for size in (2, 4, 16, 32))]
-_SENSITIVITY = ["phdstream", "phdstream-record"]
+The paper says New York State; the authors' script loads the five boroughs. Both are here.
+"""
+
+_EVERYWHERE = ["phdstream", "baseline-1", "baseline-3", "as-published-not-private", "nothing", "uniform"]
+"""In every preset, with the tracking that fits the data."""
+_BASELINES_2 = ["baseline-2", "baseline-2-authors"]
+_ALL = [*_EVERYWHERE, *_BASELINES_2, "phdstream-block", "phdstream-published-not-private"]
+_CIRCLES = [*_ALL, "phdstream-4"]
+_BLOCKS = [*_EVERYWHERE, "phdstream-block", *(f"phdstream-block-{size}" for size in (2, 4, 16, 32))]
+_SENSITIVITY = [*_EVERYWHERE, "phdstream-record", "phdstream-half-epsilon", "as-printed-not-private"]
+_GOWALLA_T0, _DELETION_T0, _NEW_YORK_T0 = [100, 200, 300, 400], [150, 200, 250, 300], [1, 2, 5, 10]
+"""Those of the authors' script; its 0 for New York is our first tick."""
 
 
 def _paper(
-    data: str, methods: list[str], start_after: list[float], measure_every: int, **changes: Any
+    data: str, methods: list[str], start_after: Sequence[float], measure_every: int, **changes: Any
 ) -> dict[str, Any]:
     section, domain = DATA[data]
+    deletes = "lifetime" in section or section.get("circles") == "moving"
     return {
-        "methods": methods,
+        "methods": ["tracking" if deletes else "tracking-insert-only", *methods],
         "epsilons": [0.5, 1.0, 2.0],
-        "start_after": start_after,
+        "start_after": list(start_after),
         "seeds": [1, 2, 3, 4, 5],
         "measure_every": measure_every,
         "data": section | changes,
@@ -94,23 +105,26 @@ def _paper(
 
 
 PRESETS: dict[str, dict[str, Any]] = {
-    "circles-a": _paper("circles-a", _ALL, [0.1, 0.3, 0.5], 10),
-    "circles-b": _paper("circles-b", _ALL, [0.1, 0.3, 0.5], 14),
-    "circles-a-batch-100": _paper("circles-a", _FEW, [0.1], 50, batch=100),
-    "circles-a-batch-2000": _paper("circles-a", _FEW, [0.1], 3, batch=2_000),
-    "circles-b-batch-100": _paper("circles-b", _FEW, [0.1], 70, batch=100),
-    "circles-b-batch-2000": _paper("circles-b", _FEW, [0.1], 4, batch=2_000),
+    "circles-a": _paper("circles-a", _CIRCLES, [0.1, 0.3, 0.5], 10),
+    "circles-b": _paper("circles-b", _CIRCLES, [0.1, 0.3, 0.5], 14),
+    "circles-a-batch-100": _paper("circles-a", _EVERYWHERE, [0.1], 50, batch=100),
+    "circles-a-batch-2000": _paper("circles-a", _EVERYWHERE, [0.1], 3, batch=2_000),
+    "circles-b-batch-100": _paper("circles-b", _EVERYWHERE, [0.1], 70, batch=100),
+    "circles-b-batch-2000": _paper("circles-b", _EVERYWHERE, [0.1], 4, batch=2_000),
     "circles-b-sensitivity": _paper("circles-b", _SENSITIVITY, [0.1], 14),
     "circles-b-blocks": _paper("circles-b", _BLOCKS, [0.1], 14),
-    "gowalla": _paper("gowalla", _BLOCK, [100, 200, 300], 40),
-    "gowalla-300-ticks": _paper("gowalla-300-ticks", _FEW, [100], 20),
-    "gowalla-30-day": _paper("gowalla-30-day", _BLOCK, [150, 350], 40),
-    "uber-state": _paper("uber-state", _BLOCK, [1, 2, 20], 8),
-    "uber-streets": _paper("uber-streets", _MAIN, [1, 20], 10),
-    "taxi-state": _paper("taxi-state", _MAIN, [1, 2, 20], 8),
-    "taxi-streets": _paper("taxi-streets", _MAIN, [1, 2, 20], 10),
-    "taxi-sample-state": _paper("taxi-sample-state", _FEW, [1, 2, 20], 8),
-    "taxi-sample-streets": _paper("taxi-sample-streets", _FEW, [2], 8),
+    "gowalla": _paper("gowalla", _ALL, _GOWALLA_T0, 60),
+    "gowalla-300-ticks": _paper("gowalla-300-ticks", _EVERYWHERE, [100], 20),
+    "gowalla-30-day": _paper("gowalla-30-day", _ALL, _DELETION_T0, 60),
+    "gowalla-30-day-sensitivity": _paper("gowalla-30-day", _SENSITIVITY, [150, 300], 60),
+    "uber-state": _paper("uber-state", _ALL, _NEW_YORK_T0, 12),
+    "uber-boroughs": _paper("uber-boroughs", _ALL, _NEW_YORK_T0, 12),
+    "uber-streets": _paper("uber-streets", _ALL, _NEW_YORK_T0, 15),
+    "taxi-state": _paper("taxi-state", _ALL, _NEW_YORK_T0, 12),
+    "taxi-boroughs": _paper("taxi-boroughs", _ALL, _NEW_YORK_T0, 12),
+    "taxi-streets": _paper("taxi-streets", _ALL, _NEW_YORK_T0, 15),
+    "taxi-sample-state": _paper("taxi-sample-state", _ALL, _NEW_YORK_T0, 8),
+    "taxi-sample-streets": _paper("taxi-sample-streets", _ALL, _NEW_YORK_T0, 8),
 }
 """The paper's experiments by name, as an experiment file would have them."""
 

@@ -13,7 +13,10 @@ from phdstream.evaluation.pictures import Picture, picture_of, say_private
 from phdstream.evaluation.setting import Setting, load_setting
 from phdstream.privacy import Simulation
 
-__all__ = ["Snapshot", "draw_scatter", "snapshots"]
+__all__ = ["Snapshot", "draw_scatter", "paper_start", "snapshots"]
+
+_PAPER_STARTS = {"gowalla": 100.0, "uber": 2.0, "taxi": 2.0, "circles": 0.1}
+"""t0 in the captions of the paper's scatter plots, by the first word of the data's name."""
 
 
 @dataclass(frozen=True)
@@ -26,14 +29,20 @@ class Snapshot:
     cells: Floats
 
 
+def paper_start(experiment: Experiment) -> float:
+    """Return the t0 of the paper's scatter plot of this data; the experiment's first one if it does not have it."""
+    wanted = _PAPER_STARTS.get(experiment.name.split("-")[0])
+    return wanted if wanted in experiment.start_after else experiment.start_after[0]
+
+
 def snapshots(experiment: Experiment, epsilon: float, times: int = TIMES) -> list[Snapshot]:
-    """Run PHDStream with the first t0 and seed, and return some moments, evenly spaced, the last tick included."""
+    """Run PHDStream with the paper's t0 and the first seed; return moments, evenly spaced, the last tick included."""
     setting = load_setting(experiment)
-    start = setting.start_tick(experiment.start_after[0])
+    start = setting.start_tick(paper_start(experiment))
     wanted = chosen_ticks(start, setting.truth.ticks, times)
     method = phdstream_with()(setting.domain, epsilon, Simulation(experiment.seeds[0]))
     kept = []
-    for moment in setting.truth.moments(start, 1):
+    for moment in setting.truth.moments(start, 1, codes=setting.codes):
         release = method.update(moment.inserts, moment.deletes)
         if moment.tick in wanted and moment.live is not None:
             cells = setting.domain.bounds(release.leaves)

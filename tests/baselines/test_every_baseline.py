@@ -11,7 +11,7 @@ import pytest
 import phdstream as phd
 from phdstream import baselines
 from phdstream.release.soundness import faults
-from tests.noises import KnownNoise
+from tests.noises import KnownNoise, RecordingNoise
 
 SQUARE = phd.Box([(0, 1), (0, 1)], depth=8)
 WEST, EAST = [[0.0, 0.0, 0.5, 1.0]], [[0.5, 0.0, 1.0, 1.0]]
@@ -99,6 +99,18 @@ def test_baseline_1_forgets_what_was_deleted() -> None:
     method.update(here)
     assert method.update(around(0.9, 10), here[:60]).total == 50
     assert method.update(deletes=[[0.999, 0.001]]).total == 50  # nothing there to delete
+
+
+@pytest.mark.parametrize("baseline", [baselines.OfflineOnChangesNotPrivate, baselines.OfflineOnInsertsNotPrivate])
+def test_baseline_2_needs_no_release_of_the_ticks_in_between(baseline: Any) -> None:
+    """A tick that is skipped counts in the size of the data, and draws no noise."""
+    noise = RecordingNoise()
+    method, here = baseline(SQUARE, 1.0, noise=noise), around(0.1, 900)
+    method.skip(here)
+    method.skip(deletes=here[:400])
+    assert noise.draws == []
+    release = method.update(around(0.9, 100))
+    assert (release.tick, release.total) == (3, pytest.approx(600, rel=0.05))
 
 
 @pytest.mark.parametrize("baseline", [baselines.OfflineOnChangesNotPrivate, baselines.OfflineOnInsertsNotPrivate])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import phdstream as phd
+from phdstream.baselines.releaser import encoded
 from phdstream.evaluation import MethodSpec, read_experiment, standard_methods
 from phdstream.evaluation.methods import LongerTicks
 
@@ -26,13 +27,27 @@ def test_every_method_follows_the_data(spec: MethodSpec) -> None:
 
 
 def test_every_line_can_be_told_from_the_others_also_in_grey() -> None:
-    styles = {name: spec.style for name, spec in standard_methods().items() if name != "tracking-insert-only"}
+    styles = {name: spec.style for name, spec in standard_methods().items() if "insert-only" not in name}
     assert len({style[1:] for style in styles.values() if style}) >= len(styles) - 1  # tracking's and PHDStream's
 
 
 def test_the_floors_are_compared_unless_told_otherwise() -> None:
     compared = read_experiment({"data": {"circles": "moving"}}).methods
     assert [name for name in compared if standard_methods()[name].floor] == ["nothing", "uniform"]
+
+
+@pytest.mark.parametrize("spec", standard_methods().values(), ids=standard_methods())
+def test_events_may_come_as_codes(spec: MethodSpec) -> None:
+    """Every method releases the same, to the bit, whether it is given points or what the domain makes of them."""
+    by_points, by_codes = (spec.make(SQUARE, 1.0, phd.Simulation(1)) for _ in range(2))
+    for t in range(5):
+        come, gone = (
+            crowd(300, t + 1),
+            crowd(300, t)[: 100 * (t > 0) * ("insert-only" not in spec.label)],
+        )
+        first = by_points.update(come, gone)
+        second = by_codes.update(*(encoded(SQUARE.encode(points)[0]) for points in (come, gone)))
+    assert (first.sample() == second.sample()).all()
 
 
 def test_longer_ticks_release_every_so_often_and_lose_nothing() -> None:

@@ -20,6 +20,7 @@ from phdstream.domains import Box
 from phdstream.errors import InputError
 from phdstream.evaluation import MethodSpec, Trial, provenance, read_experiment, sources, standard_methods
 from phdstream.evaluation.provenance import DIGESTED_AS_DATA, NEVER_RUN, code_digest
+from phdstream.evaluation.setting import Setting
 from phdstream.evaluation.sources import own_module
 from phdstream.evaluation.trials import measure_trial, trial_code, trial_path
 from phdstream.evaluation.true_stream import TrueStream
@@ -107,7 +108,7 @@ def test_a_change_is_seen_by_those_it_concerns(
 def reached(method: str, kind: type = Box) -> set[str]:
     """Return the modules behind a method's trials."""
     found = provenance._Reached()
-    for each in (paper_methods()[method].make, measure_trial, TrueStream, kind):
+    for each in (paper_methods()[method].make, measure_trial, Setting, TrueStream, kind):
         found.follow(each)
     return {text.partition(":")[0] for text in found.texts}
 
@@ -119,7 +120,7 @@ def test_one_method_does_not_depend_on_another() -> None:
     assert {"phdstream.privacy.laplace", "phdstream.evaluation.counting", "phdstream.domains.box"} <= paper & tracking
     assert not any(name.startswith("phdstream.streams.tracking") for name in paper)
     assert not any(name.startswith("phdstream.streams.paper") for name in tracking)
-    assert "benchmarks.reproduction.variants" in reached("phdstream-as-in-paper")
+    assert "benchmarks.reproduction.random_points" in reached("phdstream-as-in-paper")
 
 
 def test_a_box_does_not_depend_on_regions() -> None:

@@ -102,7 +102,8 @@ def test_the_summary() -> None:
     errors = {("a", 1): (1.0, 3.0), ("a", 2): (3.0, 5.0), ("b", 1): (1.0, 1.0), ("b", 2): (1.0, 1.0)}
     table = pa.Table.from_pylist(
         [
-            {"size": "small", "epsilon": 1.0, "t0": 1.0, "method": method, "seed": seed, "tick": tick, "error": error}
+            {"size": "small", "epsilon": 1.0, "t0": 1.0, "method": method, "seed": seed, "tick": tick}
+            | {"weighted_error": error}
             for (method, seed), both in errors.items()
             for tick, error in enumerate(both, start=1)
         ]

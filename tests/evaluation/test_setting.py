@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 import phdstream as phd
 from phdstream.errors import InputError
 from phdstream.evaluation import QUERY_NUMBERS, domain_queries, random_rectangles, read_experiment
-from phdstream.evaluation.setting import _on_lines, load_setting
+from phdstream.evaluation.setting import Setting, _on_lines, load_setting
 from phdstream.evaluation.true_stream import LivePoints, TrueStream
+from phdstream.streams.intake import EncodedEvents
 from tests.evaluation.experiments import OWN, small, write_events
 
 NUMBERS = {"small": 60, "medium": 40, "large": 20}
@@ -46,7 +47,7 @@ def test_moments_agree_with_a_plain_multiset(
     measured = [m for m in moments if m.live is not None]
     assert [m.tick for m in measured] == sorted({*range(start, 7, every), 6})
     assert all(rows(m.live) == live[m.tick] for m in measured if m.live is not None)
-    assert rows(moments[0].inserts) == live[start]
+    assert rows(np.asarray(moments[0].inserts)) == live[start]
     handed = sum(len(m.inserts) for m in moments[1:])
     assert handed == sum(1 for k, _, s in given_events if k > start and s > 0)
 
@@ -125,3 +126,18 @@ def test_no_query_intersects() -> None:
 def test_true_points_are_put_on_the_lines() -> None:
     street = phd.Network([shapely.LineString([(500, 500), (1000, 500)])], snap=50)
     np.testing.assert_allclose(_on_lines(street, np.array([[600.0, 510.0]])), [[600.0, 500.0]])
+
+
+def test_events_as_codes_are_those_of_the_points_inside() -> None:
+    """What a trial hands over is what the domain would make of the points; those outside count nowhere."""
+    points = np.array([[0.1, 0.1], [0.9, 0.2], [3.0, 0.5], [0.1, 0.1]])
+    truth = TrueStream.from_events(np.array([1, 1, 2, 3]), points, np.array([1, 1, 1, -1]), ticks=3)
+    setting = Setting(phd.Box([(0, 1), (0, 1)]), truth, {"small": np.array([[0.0, 0.0, 0.5, 0.5]])})
+    for plain, coded in zip(truth.moments(1, 1), truth.moments(1, 1, codes=setting.codes), strict=True):
+        for events, codes in ((plain.inserts, coded.inserts), (plain.deletes, coded.deletes)):
+            found, inside = setting.domain.encode(events)
+            assert isinstance(codes, EncodedEvents)
+            assert codes.codes.tolist() == found[inside].tolist()
+        assert coded.live is not None
+        assert setting.true_counts(coded.tick, coded.live).tolist() == [0 if coded.tick == 3 else 1]
+    assert setting.true_counts(1, points[:0]).tolist() == [1]  # counted before

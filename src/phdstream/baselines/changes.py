@@ -35,8 +35,8 @@ class _Scaled(OneShot):
         super().__init__(domain, epsilon, noise=noise)
         self._size = 0
 
-    def _take(self, inserts: Any, deletes: Any) -> int:
-        """Note how many points there are now; return how many events came."""
+    def skip(self, inserts: Any = None, deletes: Any = None) -> int:
+        """Take a tick's events, of which no release is needed; return how many they are."""
         come, gone = self._intake.codes(inserts, deletes)
         self.tick += 1
         self._size = max(self._size + come.size - gone.size, 0)
@@ -57,7 +57,7 @@ class OfflineOnChangesNotPrivate(_Scaled):
 
     def update(self, inserts: Any = None, deletes: Any = None) -> Release:
         """Take one tick's events and release them, scaled."""
-        events = self._take(inserts, deletes)
+        events = self.skip(inserts, deletes)
         release, factor = self._offline(inserts, deletes), self._size / max(1, events)
         estimate = recounted(release, release.leaf_unbiased * factor, release.leaf_variance * factor**2)
         return replace(release, estimate=estimate)
@@ -77,7 +77,7 @@ class OfflineOnInsertsNotPrivate(_Scaled):
 
     def update(self, inserts: Any = None, deletes: Any = None) -> Release:
         """Take one tick's events and release its inserts, scaled."""
-        self._take(inserts, deletes)
+        self.skip(inserts, deletes)
         release = self._offline(inserts)
         count = np.maximum(release.leaf_unbiased, 0)
         factor = self._size / max(1.0, count.sum())

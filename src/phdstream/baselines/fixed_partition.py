@@ -43,7 +43,7 @@ class FixedPartition:
         noise: Noise | None = None,
     ) -> None:
         self._start = PHDStream(domain, epsilon, Event(), start_after=start_after, noise=noise)
-        self._bank = CounterBank(make_counter(counter, epsilon))
+        self._bank = CounterBank(make_counter(counter, epsilon, domain.first_nodes))
         self._intake = Intake(domain, Event(), True, Budget.per_event(epsilon, Event()))
         self._first: Release | None = None
         self._last: Release | None = None
@@ -66,7 +66,7 @@ class FixedPartition:
         come, gone = (CodeCounts(codes, domain.total_bits).within(nodes) for codes in (come, gone))
         totals = self._bank.step(np.arange(nodes.size), come - gone, self._start.noise, at=nodes)
         steps = self._bank.counter.steps(self._bank.state)
-        variance = self._first.leaf_variance + self._bank.counter.variance(np.zeros_like(steps), steps)
+        variance = self._first.leaf_variance + self._bank.counter.variance_at(nodes, np.zeros_like(steps), steps)
         estimate = recounted(self._first, self._first.leaf_unbiased + totals, variance)
         before = self._last
         return replace(

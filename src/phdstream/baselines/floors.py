@@ -30,13 +30,13 @@ class _Floor:
 
     def __init__(self, domain: Domain, epsilon: float, *, noise: Noise | None = None) -> None:
         self.domain, self.epsilon, self.noise = domain, epsilon, checked_noise(noise)
-        self.tick, self._key = 0, self.noise.key()
+        self.tick, self._key, self._summary = 0, self.noise.key(), domain.summary()
         self._before = np.zeros(0, np.int64), np.zeros(0, np.int64)
 
     def _release(self, estimate: Estimate, claim: str) -> Release:
         self.tick += 1
         metadata = {"product": "phdstream", "version": __version__, "privacy": claim, "epsilon": self.epsilon}
-        metadata |= {"unit": Event().to_dict(), "domain": self.domain.summary(), "method": self.method, "window": None}
+        metadata |= {"unit": Event().to_dict(), "domain": self._summary, "method": self.method, "window": None}
         release = Release(self.domain, self.tick, estimate, self._key, metadata, *self._before)
         self._before = release.leaves, release.points
         return release

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from phdstream.arrays import Ints
-from phdstream.baselines.releaser import NOT_PRIVATE
+from phdstream.baselines.releaser import NOT_PRIVATE, encoded
 from phdstream.domains import Domain
 from phdstream.privacy import Budget, Event, Noise
 from phdstream.release import Release
@@ -57,7 +57,7 @@ class OfflineEachTickNotPrivate(OneShot):
         come, gone = self._intake.codes(inserts, deletes)
         self.tick += 1
         self._codes = _without(np.concatenate([self._codes, come]), gone)
-        return self._offline(self.domain.place(self._codes, np.zeros_like(self._codes), key=0))
+        return self._offline(encoded(self._codes))
 
 
 class TrackingEachTickNotPrivate(OfflineEachTickNotPrivate):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+import pyarrow as pa
 
-from phdstream.arrays import Floats
+from phdstream.arrays import Floats, Ints
 from phdstream.domains import hash_uniform
+from phdstream.privacy import UserIds
 from phdstream.release import Release
 from phdstream.release.estimate import Estimate
+from phdstream.streams.intake import EncodedEvents
 
-__all__ = ["NOT_PRIVATE", "Releaser", "recounted"]
+__all__ = ["NOT_PRIVATE", "Releaser", "Skips", "encoded", "recounted"]
 
 NOT_PRIVATE = "not private over the stream: for comparison only"
 
@@ -22,6 +25,20 @@ class Releaser(Protocol):
     def update(self, inserts: Any = None, deletes: Any = None) -> Release:
         """Take one tick's events and return its release."""
         ...
+
+
+@runtime_checkable
+class Skips(Protocol):
+    """A method whose releases do not depend on earlier ones, so that those nobody looks at need not be made."""
+
+    def skip(self, inserts: Any = None, deletes: Any = None) -> Any:
+        """Take one tick's events and release nothing."""
+        ...
+
+
+def encoded(codes: Ints) -> EncodedEvents:
+    """Return events that are known by their codes, and belong to nobody. Private."""
+    return EncodedEvents(codes, UserIds("text", pa.array([], pa.large_binary())))
 
 
 def recounted(first: Release, unbiased: Floats, variance: Floats) -> Estimate:

@@ -1,4 +1,4 @@
-"""What an experiment says about settings, in sentences: method, ε, start, counter, fanout, length of ticks."""
+"""What an experiment says about settings, in sentences: method, ε, start, length of ticks; and whether to publish."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from phdstream.evaluation.experiment import Experiment
 from phdstream.evaluation.setting import load_setting
 from phdstream.evaluation.summary import Key, Mean, common_ticks, means, recommend
 
-__all__ = ["advice"]
+__all__ = ["USABLE", "advice"]
 
-_GOOD, _SAME, _ENOUGH_EVENTS = 0.1, 0.05, 100
+USABLE = 0.5
+"""The largest weighted error of a usable map: if the total is right, a quarter of the points are in a wrong place."""
+_SAME, _ENOUGH_EVENTS = 0.05, 100
 _CHOICES = {
-    "phdstream-block": ("Counter", "the Block counter", "the Simple counter"),
-    "phdstream-4": ("Fanout", "fanout 4", "fanout 2"),
-    "phdstream-4-ticks": ("Ticks", "ticks four times as long", "ticks as they are"),
+    "-block": ("Counter", "the Block counter", "the Simple counter"),
+    "-4": ("Fanout", "fanout 4", "fanout 2"),
+    "-4-ticks": ("Ticks", "ticks four times as long", "ticks as they are"),
 }
-"""What a method tries that plain PHDStream does not: the setting, its choice, and the plain one."""
+"""What a variant of a method tries that the plain one does not: the setting, its choice, and the plain one."""
 Best = dict[float, tuple[str, float, Mean]]
 _UNIT = (
     "All of this is for the privacy of one event. If one person has several, ε must be shared among them: compare at a "
@@ -30,72 +32,88 @@ _LOOKING = (
 
 
 def advice(experiment: Experiment, results: pa.Table, size: str = "small") -> list[str]:
-    """Return sentences on which settings to take, from the errors of one size of query; all compared at the ticks
-    that all starts share.
+    """Return sentences on which settings to take, by the weighted error; all compared at the ticks that all starts
+    share.
     """
-    private = {
-        name for name in experiment.methods if experiment.method(name).private and not experiment.method(name).floor
-    }
-    best = recommend(results, private, size)
-    if not best:
+    private = {name for name in experiment.methods if experiment.method(name).private}
+    private -= {name for name in private if experiment.method(name).floor}
+    if not recommend(results, private, size):
         return []
-    summary = {key: mean for key, mean in means(common_ticks(results)).items() if key[0] == size}
-    parts = [*_method(experiment, best, summary, size), _epsilon(best, size), _start(experiment, summary)]
-    parts += _paper_only(best, [_choice(name, summary) for name in _CHOICES if name in experiment.methods])
+    summary = means(common_ticks(results))
+    best = {each: recommend(results, private, each) for each in experiment.queries}
+    chosen = _plain(best[size][max(best[size])][0])
+    parts = [_usable(best), *_method(experiment, best[size], summary, size), _start(experiment, summary, chosen, size)]
+    parts += [_choice(chosen, ending, summary, size) for ending in _CHOICES]
     return [text for text in [*parts, _events(experiment), _UNIT, _LOOKING * experiment.private] if text]
 
 
-def _paper_only(best: Best, sentences: list[str]) -> list[str]:
-    """Say of what was measured with the paper's method that it is about that method, where another one is best."""
-    if all(method.startswith("phdstream") for method, _, _ in best.values()):
-        return sentences
-    return [f"Only for the paper's method, should you use it: {text}" for text in sentences if text]
+def _plain(method: str) -> str:
+    """Return the method that a recommended one is a variant of."""
+    for ending in sorted(_CHOICES, key=len, reverse=True):
+        method = method.removesuffix(ending)
+    return method
+
+
+def _usable(best: dict[str, Best]) -> str:
+    """Return the smallest ε that gives a usable map, for each size of query; or that none does."""
+    least = {size: [e for e, (_, _, mean) in of.items() if mean.mean <= USABLE] for size, of in best.items()}
+    if not any(least.values()):
+        worse = all(mean.mean >= 1 for of in best.values() for _, _, mean in of.values())
+        return (
+            "No ε that was tried gives a usable map of this data, not even for large queries"
+            + (": everything is worse than publishing nothing" if worse else "")
+            + ". Publish the total alone, take longer ticks or a larger ε, or wait until there are more points."
+        )
+    each = ", ".join(f"{size} {f'ε = {min(of):g}' if of else 'none that was tried'}" for size, of in least.items())
+    return (
+        f"The smallest ε with a usable map, by the size of queries: {each}. Usable: a weighted error of at most "
+        f"{USABLE:g}, which is about a quarter of the points in wrong rectangles."
+    )
 
 
 def _method(experiment: Experiment, best: Best, summary: dict[Key, Mean], size: str) -> list[str]:
+    """Return the best method for each ε, beside what publishing nothing, the total alone and Baseline 1 score."""
     each = []
     for epsilon, (method, t0, mean) in sorted(best.items()):
-        floor = summary.get((size, epsilon, t0, "baseline-1"))
-        beside = f", Baseline 1 (not private) {floor}" if floor else ""
+        uniform, offline = (summary.get((size, epsilon, t0, name)) for name in ("uniform", "baseline-1"))
+        beside = f", the total alone {uniform}" if uniform else ""
+        beside += f", Baseline 1 (not private over time) {offline}" if offline else ""
+        better = ["publishing nothing"] if mean.mean >= 1 else []
+        better += ["the total alone"] if uniform and uniform.mean < mean.mean else []
         each.append(
-            f"Best at ε = {epsilon:g}: {experiment.method(method).label}, from t0 = {t0:g} on: error {mean}{beside}."
+            f"Best at ε = {epsilon:g}, {size} queries: {experiment.method(method).label}, from t0 = {t0:g} on: "
+            f"weighted error {mean}; publishing nothing 1{beside}."
+            + (f" So {' or '.join(better)} would be better." if better else "")
         )
     return each
 
 
-def _epsilon(best: Best, size: str) -> str:
-    good = [epsilon for epsilon, (_, _, mean) in best.items() if mean.mean <= _GOOD]
-    return "ε: " + (
-        f"{min(good):g} is the smallest one tried with an average error of {size} queries of at most {_GOOD:.0%}."
-        if good
-        else f"none that was tried brings the average error of {size} queries to {_GOOD:.0%}; ask about larger areas, "
-        "or use longer ticks or a larger ε."
-    )
-
-
-def _start(experiment: Experiment, summary: dict[Key, Mean]) -> str:
-    if len(experiment.start_after) < 2 or "phdstream" not in experiment.methods:
+def _start(experiment: Experiment, summary: dict[Key, Mean], method: str, size: str) -> str:
+    """Return the errors by start of the method that is recommended."""
+    if len(experiment.start_after) < 2 or method not in experiment.methods:
         return ""
-    by_start = {
-        t0: float(np.mean([mean.mean for key, mean in summary.items() if key[2:] == (t0, "phdstream")]))
-        for t0 in experiment.start_after
-    }
-    each = ", ".join(f"{t0:g}: {error:.3f}" for t0, error in by_start.items())
+    by_start: dict[float, list[float]] = {t0: [] for t0 in experiment.start_after}
+    for (asked, _, t0, name), mean in summary.items():
+        if (asked, name) == (size, method):
+            by_start[t0].append(mean.mean)
+    each = ", ".join(f"{t0:g}: {np.mean(errors):.3f}" for t0, errors in by_start.items() if errors)
     return (
-        f"Start: PHDStream's error by t0, over the same ticks and averaged over ε: {each}. Nothing is released before."
+        f"Start: the weighted error of {experiment.method(method).label} by t0, over the same ticks and averaged over "
+        f"ε: {each}. Nothing is released before."
     )
 
 
-def _choice(name: str, summary: dict[Key, Mean]) -> str:
-    """Return how a setting other than the plain one does, as the geometric mean of the ratios of errors."""
-    setting, other, plain = _CHOICES[name]
-    pairs = [(mean.mean, summary.get((*key[:3], "phdstream"))) for key, mean in summary.items() if key[3] == name]
+def _choice(method: str, ending: str, summary: dict[Key, Mean], size: str) -> str:
+    """Return how a variant of the recommended method does, as the geometric mean of the ratios of errors."""
+    setting, other, plain = _CHOICES[ending]
+    variant = {key: mean for key, mean in summary.items() if (key[0], key[3]) == (size, method + ending)}
+    pairs = [(mean.mean, summary.get((*key[:3], method))) for key, mean in variant.items()]
     ratios = np.array([ours / first.mean for ours, first in pairs if first and first.mean > 0 and ours > 0])
     if not ratios.size:
         return ""
     ratio = float(np.exp(np.log(ratios).mean()))
     verdict = "no clear difference" if abs(np.log(ratio)) < _SAME else f"take {other if ratio < 1 else plain}"
-    stale = ", though the picture is older in between: that is counted in" if name == "phdstream-4-ticks" else ""
+    stale = ", though the picture is older in between: that is counted in" if ending == "-4-ticks" else ""
     return (
         f"{setting}: {verdict}. With {other} the error is {ratio:.2f} times that of {plain} "
         f"({ratios.min():.2f} to {ratios.max():.2f} over ε and t0){stale}."

@@ -22,7 +22,7 @@ _FILE = {*_FILE_NEEDS, "sign", "lifetime", "points"}
 _SIMULATED = {"circles", "points", "batch"}
 _DOMAIN = {"type", "bounds", "fanout", "depth", "crs", "tree_crs", "snap", *DOMAIN_FILES}
 _UNIT_SQUARE = {"type": "box", "bounds": [[0, 1], [0, 1]], "depth": 20}
-_COMPARED = ("phdstream", "phdstream-block", "phdstream-4", "phdstream-4-ticks", "baseline-1", "baseline-3")
+_COMPARED = ("phdstream", "baseline-1", "baseline-3")
 """What is compared with tracking unless told otherwise: what one could choose, and what shows how good it can get."""
 _FLOORS = ("nothing", "uniform")
 """What anything worth publishing must beat: compared too, unless told otherwise."""
@@ -62,7 +62,9 @@ def read_experiment(
     _check_keys(spec, _TOP, "an experiment")
     data, domain = _data(spec)
     share = "circles" in data
-    for name in (named := _listed(spec, "methods", [_tracking(data), *_COMPARED, *_FLOORS])):
+    for name in (
+        named := _listed(spec, "methods", [(ours := _tracking(data)), f"{ours}-4-ticks", *_COMPARED, *_FLOORS])
+    ):
         if name not in (known := methods()):
             raise ConfigError(f"unknown method {name!r}: {did_you_mean(str(name), known)}")
     return Experiment(

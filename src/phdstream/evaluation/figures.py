@@ -1,4 +1,4 @@
-"""The figures of a report: error over time, one panel for each ε and t0; how many points there were. Private."""
+"""The figures of a report: metrics over time, one panel for each ε and t0; how many points there were. Private."""
 
 from __future__ import annotations
 
@@ -11,21 +11,27 @@ from phdstream.evaluation.pictures import Picture, picture_of, say_private, subp
 from phdstream.evaluation.setting import load_setting
 from phdstream.evaluation.summary import Curve, Key
 
-__all__ = ["draw_counts", "draw_errors"]
+__all__ = ["draw_counts", "draw_metric"]
 
 _OTHERS = ("#7a3e9d", "#0a7d62", "#a4262c", "#d1690e", "#444444")
 _PLATE = {"color": "white", "alpha": 0.8, "pad": 0.5}
 
 
-def draw_errors(experiment: Experiment, size: str, lines: dict[Key, Curve]) -> Picture:
-    """Draw every method's error over time for one size of query: a row for each t0, a column for each ε."""
+def draw_metric(
+    experiment: Experiment, size: str, lines: dict[Key, Curve], name: str, nothing: float | None
+) -> Picture:
+    """Draw every method's metric over time: a row for each t0, a column for each ε; a line where publishing nothing
+    always is.
+    """
     rows, columns = experiment.start_after, experiment.epsilons
     figure, axes = subplots(len(rows), len(columns))
     for i, t0 in enumerate(rows):
         for j, epsilon in enumerate(columns):
             _panel(axes[i, j], experiment, {m: lines.get((size, epsilon, t0, m)) for m in experiment.methods})
+            if nothing is not None:
+                axes[i, j].axhline(nothing, color="#b8860b", lw=0.9)
             axes[i, j].set_title(f"ε = {epsilon:g}, t0 = {t0:g}", fontsize=11)
-        axes[i, 0].set_ylabel(f"average relative error,\n{size} queries")
+        axes[i, 0].set_ylabel(name)
     for axis in axes[-1]:
         axis.set_xlabel(_clock_label(experiment))
     handles, names = axes[0, 0].get_legend_handles_labels()

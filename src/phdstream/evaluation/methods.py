@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -18,9 +18,11 @@ from phdstream.baselines import (
     TrackingEachTickNotPrivate,
     UniformTotal,
 )
+from phdstream.baselines.releaser import encoded
 from phdstream.domains import Domain
 from phdstream.privacy import Event, Noise
 from phdstream.release import Release
+from phdstream.streams.intake import EncodedEvents
 from phdstream.streams.paper.stream import PHDStream
 from phdstream.streams.tracking import TrackingStream
 
@@ -75,9 +77,16 @@ class LongerTicks:
         """Take one tick's events; release when there are enough ticks of them, and at the start."""
         self._waiting.append((inserts, deletes))
         if self._release is None or len(self._waiting) == self._ticks:
-            come, gone = (np.concatenate(events) for events in zip(*self._waiting, strict=True))
+            come, gone = (_together(events) for events in zip(*self._waiting, strict=True))
             self._release, self._waiting = self._method.update(come, gone), []
         return self._release
+
+
+def _together(events: Sequence[Any]) -> Any:
+    """Return the events of several ticks as those of one."""
+    if all(isinstance(tick, EncodedEvents) for tick in events):
+        return encoded(np.concatenate([tick.codes for tick in events]))
+    return np.concatenate(events)
 
 
 def phdstream_with(**options: Any) -> Make:
@@ -94,6 +103,16 @@ _STANDARD: dict[str, MethodSpec] = {  # lines are told apart in grey too: by das
     "tracking": MethodSpec("Tracking", tracking_with(), style=("#111111", "-", "o")),
     "tracking-insert-only": MethodSpec(
         "Tracking, declared insert-only", tracking_with(insert_only=True), style=("#111111", "-", "o")
+    ),
+    "tracking-4-ticks": MethodSpec(
+        "Tracking, ticks 4 times as long",
+        lambda domain, epsilon, noise: LongerTicks(tracking_with()(domain, epsilon, noise), 4),
+        style=("#111111", "-.", ">"),
+    ),
+    "tracking-insert-only-4-ticks": MethodSpec(
+        "Tracking, declared insert-only, ticks 4 times as long",
+        lambda domain, epsilon, noise: LongerTicks(tracking_with(insert_only=True)(domain, epsilon, noise), 4),
+        style=("#111111", "-.", ">"),
     ),
     "phdstream": MethodSpec("PHDStream", phdstream_with(), style=("#0b62c4", "-", "o")),
     "phdstream-block": MethodSpec(

@@ -42,7 +42,7 @@ NEVER_RUN = (
 DIGESTED_AS_DATA = (
     "phdstream.io",
     "phdstream.domains.shapes.files",
-    "phdstream.evaluation.setting",
+    "phdstream.evaluation.setting.load_setting",
     "phdstream.evaluation.experiment",
 )
 """What reads an experiment, its events and polygons: a trial is told apart by what was read (`Setting.digest`)."""
@@ -123,7 +123,7 @@ class _Reached:
     def _follow_name(self, module_name: str, name: str) -> None:
         """Take in what a module calls by a name, wherever it is defined; names that are not ours are libraries'."""
         module = self._module(module_name)
-        if module is None or (module_name, name) in self._seen:
+        if module is None or (module_name, name) in self._seen or _left_out(f"{module_name}.{name}"):
             return
         self._seen.add((module_name, name))
         for node in (*module.definitions.get(name, ()), *module.statements):
@@ -155,8 +155,11 @@ class _Reached:
 
     def _module(self, name: str) -> Module | None:
         """Return a module of ours that trials execute, or None."""
-        outside = any(name == each or name.startswith(f"{each}.") for each in NEVER_RUN + DIGESTED_AS_DATA + _LABELS)
-        return None if outside or name.partition(".")[0] not in self._ours else own_module(name)
+        return None if _left_out(name) or name.partition(".")[0] not in self._ours else own_module(name)
+
+
+def _left_out(name: str) -> bool:
+    return any(name == each or name.startswith(f"{each}.") for each in NEVER_RUN + DIGESTED_AS_DATA + _LABELS)
 
 
 @cache

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from phdstream.evaluation.advice import advice
 from phdstream.evaluation.experiment import Experiment
-from phdstream.evaluation.figures import draw_counts, draw_errors
+from phdstream.evaluation.figures import draw_counts, draw_metric
+from phdstream.evaluation.metric_texts import METRIC_TEXTS, NOTHING, MetricText, nothing_wins
 from phdstream.evaluation.pictures import Picture, write_files, write_picture
 from phdstream.evaluation.setting import data_file
 from phdstream.evaluation.summary import Key, Mean, curves, means
@@ -20,7 +21,7 @@ __all__ = ["write_report"]
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1b1f24; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
-h1 { font-size: 1.7rem; margin-bottom: .2rem; } h2 { margin-top: 2.5rem; font-size: 1.25rem; }
+h1 { font-size: 1.7rem; margin-bottom: .2rem; } h2 { margin-top: 2.5rem; font-size: 1.25rem; } h3 { font-size: 1rem; }
 img { width: 100%; height: auto; } figure { margin: 1rem 0; } figcaption { color: #57606a; font-size: .9rem; }
 table { border-collapse: collapse; display: block; overflow-x: auto; font-size: .9rem; }
 td, th { padding: .2rem .6rem; text-align: right; border-bottom: 1px solid #d0d7de; vertical-align: bottom; }
@@ -29,11 +30,9 @@ small { color: #57606a; } .private { background: #a4262c; color: white; padding:
 @media print { .private { position: fixed; top: 0; left: 0; right: 0; margin: 0; } body { margin-top: 4rem; } }
 """
 _ABOUT = (
-    "The paper's metric: for random rectangles, |synthetic count - true count| / max(true count, 0.1% of all points), "
-    "averaged; lower is better. Means are over the measured ticks; ± is the standard deviation over seeds; in brackets "
-    "the ratio to the first method."
+    "Lower is better throughout. Means are over the measured ticks; ± is the standard deviation over seeds; in "
+    "brackets the ratio to the first method; bold: better than publishing nothing, in the mean."
 )
-
 _LINES = "Lines: mean over seeds; bands: from the best seed to the worst."
 
 
@@ -47,13 +46,16 @@ def write_report(path: Path, experiment: Experiment, results: pa.Table) -> Path:
 
 
 def _pictures(experiment: Experiment, results: pa.Table) -> dict[str, Picture]:
-    lines = curves(results)
-    pictures = {f"error-{size}": draw_errors(experiment, size, lines) for size in experiment.queries}
+    pictures = {}
+    for metric in METRIC_TEXTS:
+        lines = curves(results, metric.column)
+        for size in metric.sizes(experiment.queries):
+            axis = metric.axis(size)
+            pictures[metric.file(size)] = draw_metric(experiment, size, lines, axis, metric.nothing)
     return pictures | {"counts": draw_counts(experiment)}
 
 
 def _page(experiment: Experiment, results: pa.Table, pictures: dict[str, Picture]) -> str:
-    summary = means(results)
     parts = [
         f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{html.escape(experiment.name)}</title>",
         f"<meta name='viewport' content='width=device-width'><style>{_STYLE}</style></head><body>",
@@ -62,15 +64,24 @@ def _page(experiment: Experiment, results: pa.Table, pictures: dict[str, Picture
         *(f"<p>{html.escape(text)}</p>" for text in _about(experiment, results)),
         _recommendation(experiment, results),
     ]
-    for size in experiment.queries:
-        parts += [
-            f"<h2>{size.capitalize()} queries</h2>",
-            _table(experiment, size, summary),
-            _figure(pictures[f"error-{size}"], f"Error over time, {size} queries. {_LINES}"),
-        ]
+    for metric in METRIC_TEXTS:
+        parts += _metric(experiment, metric, results, pictures)
     parts += ["<h2>The data</h2>", _figure(pictures["counts"], "True points over all ticks; vertical lines: starts.")]
     parts.append(f"<p><small>phdstream {__version__}; simulated noise, for evaluation only.</small></p></body></html>")
     return "\n".join(parts)
+
+
+def _metric(experiment: Experiment, metric: MetricText, results: pa.Table, pictures: dict[str, Picture]) -> list[str]:
+    """Return the part of the page about one metric: what it is, what it cannot say here, its tables and figures."""
+    summary = means(results, metric.column)
+    parts = [f"<h2>{metric.title}</h2>", f"<p>{html.escape(metric.about)}</p>"]
+    if metric.column == "error" and (warning := nothing_wins(experiment, summary)):
+        parts.append(f"<p><strong>{html.escape(warning)}</strong></p>")
+    for size in metric.sizes(experiment.queries):
+        caption = f"{metric.axis(size).capitalize()}, over time. {_LINES}"
+        parts += [f"<h3>{size.capitalize()} queries</h3>" if metric.by_size else ""]
+        parts += [_table(experiment, size, summary), _figure(pictures[metric.file(size)], caption)]
+    return parts
 
 
 def _about(experiment: Experiment, results: pa.Table) -> list[str]:
@@ -103,16 +114,18 @@ def _table(experiment: Experiment, size: str, summary: dict[Key, Mean]) -> str:
     for epsilon in experiment.epsilons:
         for t0 in experiment.start_after:
             row = [summary.get((size, epsilon, t0, name)) for name in experiment.methods]
-            entries = "".join(f"<td>{_entry(mean, row[0])}</td>" for mean in row)
+            nothing = summary.get((size, epsilon, t0, NOTHING))
+            entries = "".join(f"<td>{_entry(mean, row[0], nothing)}</td>" for mean in row)
             rows.append(f"<tr><td>{epsilon:g}</td><td>{t0:g}</td>{entries}</tr>")
     return "\n".join([*rows, "</table>"])
 
 
-def _entry(mean: Mean | None, first: Mean | None) -> str:
+def _entry(mean: Mean | None, first: Mean | None, nothing: Mean | None) -> str:
     if mean is None:
         return "not run"
     ratio = f"<br><small>({mean.mean / first.mean:.2f}×)</small>" if first and first.mean > 0 else ""
-    return f"{mean}{ratio}"
+    better = nothing is not None and mean.mean < nothing.mean
+    return f"<b>{mean}</b>{ratio}" if better else f"{mean}{ratio}"
 
 
 def _figure(picture: Picture, caption: str) -> str:

@@ -17,6 +17,7 @@ from phdstream.domains.network import Network
 from phdstream.domains.region import Region
 from phdstream.errors import ConfigError, InputError
 from phdstream.evaluation.circles import CIRCLES
+from phdstream.evaluation.counting import count_points
 from phdstream.evaluation.experiment import Experiment
 from phdstream.evaluation.queries import domain_queries
 from phdstream.evaluation.true_stream import TrueStream
@@ -46,6 +47,22 @@ class Setting:
         if t0 >= 1:
             return int(t0)
         return max(1, int(np.searchsorted(self.truth.ends, t0 * self.truth.ends[-1])))
+
+    @cached_property
+    def codes(self) -> Ints:
+        """The code of each of the true data's places in the domain, -1 for one outside: found once for all trials."""
+        codes, inside = self.domain.encode(self.truth.places)
+        return np.where(inside, codes, -1)
+
+    def true_counts(self, tick: int, live: Floats) -> Ints:
+        """Return how many of the points that are there at a tick lie in each query: counted once for all trials."""
+        if tick not in self._counted:
+            self._counted[tick] = count_points(live, np.concatenate(list(self.queries.values())))
+        return self._counted[tick]
+
+    @cached_property
+    def _counted(self) -> dict[int, Ints]:
+        return {}
 
     @cached_property
     def digest(self) -> str:
@@ -165,10 +182,11 @@ def data_file(experiment: Experiment) -> Path:
 
 
 def _changed(experiment: Experiment) -> tuple[int, ...]:
-    """Return when the files of an experiment were changed."""
-    named = [experiment.base / str(value) for key, value in sorted(experiment.domain.items()) if key in DOMAIN_FILES]
-    paths = [data_file(experiment)] if experiment.private else []
-    return tuple(path.stat().st_mtime_ns for path in paths + [path for path in named if path.is_file()])
+    """Return when the files of an experiment were changed; those that are not there are named later."""
+    names = [experiment.data["file"]] if experiment.private else []
+    names += [value for key, value in sorted(experiment.domain.items()) if key in DOMAIN_FILES]
+    paths = [experiment.base / Path(str(name)).expanduser() for name in names]
+    return tuple(path.stat().st_mtime_ns for path in paths if path.is_file())
 
 
 def _on_lines(network: Network, points: Floats) -> Floats:

@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from phdstream.arrays import Floats
+from phdstream.arrays import Floats, Ints
+from phdstream.baselines.releaser import Skips
 from phdstream.domains import ROOT, Domain
 from phdstream.errors import InputError
 from phdstream.evaluation.counting import count_points
@@ -22,7 +23,7 @@ from phdstream.evaluation.experiment import DO_NOT_PUBLISH, Experiment, Trial
 from phdstream.evaluation.methods import MethodSpec
 from phdstream.evaluation.provenance import code_digest
 from phdstream.evaluation.queries import relative_error, weighted_error
-from phdstream.evaluation.setting import load_setting
+from phdstream.evaluation.setting import Setting, load_setting
 from phdstream.evaluation.transport import sliced_distance
 from phdstream.evaluation.true_stream import TrueStream
 from phdstream.privacy import Simulation
@@ -77,7 +78,8 @@ def trial_code(experiment: Experiment, method: str) -> str:
 def method_code(spec: MethodSpec, kind: type[Domain]) -> str:
     """Return the same for a method on a kind of domain."""
     options = {"fanout": spec.fanout, "memoryless": spec.memoryless}
-    return f"{kind.__name__.lower()}:{code_digest(spec.make, measure_trial, TrueStream, kind, options)}"
+    digest = code_digest(spec.make, measure_trial, Setting, TrueStream, kind, options)
+    return f"{kind.__name__.lower()}:{digest}"
 
 
 def trial_path(folder: Path, experiment: Experiment, trial: Trial) -> Path:
@@ -131,25 +133,33 @@ def measure_trial(experiment: Experiment, trial: Trial) -> list[dict[str, Any]]:
     spec = experiment.method(trial.method)
     setting = load_setting(experiment, spec.fanout)
     method = spec.make(setting.domain, trial.epsilon, Simulation(trial.seed))
-    moments = setting.truth.moments(setting.start_tick(trial.t0), experiment.measure_every, spec.memoryless)
+    start, every = setting.start_tick(trial.t0), experiment.measure_every
+    moments = setting.truth.moments(start, every, spec.memoryless, setting.codes)
     rows: list[dict[str, Any]] = []
     spent: list[float] = []
     for moment in moments:
+        if moment.live is None and isinstance(method, Skips):
+            method.skip(moment.inserts, moment.deletes)
+            continue
         began = time.perf_counter()
         release = method.update(moment.inserts, moment.deletes)
         spent.append(time.perf_counter() - began)
         if moment.live is not None:
             each = {"tick": moment.tick, "seconds": float(np.mean(spent))}
-            rows += [each | row for row in _errors(moment.live, release, setting.queries)]
+            true = setting.true_counts(moment.tick, moment.live)
+            rows += [each | row for row in _errors(moment.live, true, release, setting.queries)]
             spent = []
     return rows
 
 
-def _errors(live: Floats, release: Release, queries: dict[str, Floats]) -> list[dict[str, Any]]:
-    """Return all metrics on synthetic points, for each size of query; the distance is the same for all sizes."""
+def _errors(live: Floats, counts: Ints, release: Release, queries: dict[str, Floats]) -> list[dict[str, Any]]:
+    """Return all metrics on synthetic points, for each size of query; the distance is the same for all sizes.
+
+    ``counts`` are how many of the true, live points lie in each query.
+    """
     points, every = release.sample(), np.concatenate(list(queries.values()))
     ends = np.cumsum([len(rectangles) for rectangles in queries.values()])[:-1]
-    true, synthetic = (np.split(count_points(data, every), ends) for data in (live, points))
+    true, synthetic = (np.split(each, ends) for each in (counts, count_points(points, every)))
     bounds = release.domain.bounds(np.array([ROOT])).reshape(2, -1).T
     shared = {"total": len(live), "synthetic": len(points), "distance": sliced_distance(live, points, bounds)}
     return [

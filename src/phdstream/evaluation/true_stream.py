@@ -8,17 +8,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from phdstream.arrays import Floats, Ints
+from phdstream.baselines.releaser import encoded
+from phdstream.streams.intake import EncodedEvents
 
 __all__ = ["LivePoints", "Moment", "TrueStream"]
 
 
 @dataclass(frozen=True)
 class Moment:
-    """One tick of a trial: the events to hand to a method and, when it is to be measured, the true points."""
+    """One tick of a trial: the events to hand to a method and, when it is to be measured, the true points.
+
+    Events are points, or placed on the domain's tree already.
+    """
 
     tick: int
-    inserts: Floats
-    deletes: Floats
+    inserts: Floats | EncodedEvents
+    deletes: Floats | EncodedEvents
     live: Floats | None
 
 
@@ -47,7 +52,11 @@ class LivePoints:
 
     def points(self) -> Floats:
         """Return the points, those that are there more than once repeated."""
-        return np.repeat(self._places, self._counts, axis=0)
+        return self._places[self.ids()]
+
+    def ids(self) -> Ints:
+        """Return the same by the numbers of their places."""
+        return np.repeat(np.arange(self._counts.size), self._counts)
 
 
 @dataclass(frozen=True)
@@ -92,22 +101,29 @@ class TrueStream:
             there.append(live.total)
         return come, gone, np.array(there)
 
-    def moments(self, start: int, every: int, merge: bool = False) -> Iterator[Moment]:
+    def moments(self, start: int, every: int, merge: bool = False, codes: Ints | None = None) -> Iterator[Moment]:
         """Yield the paper's modified stream: the points live at ``start`` as one tick, then tick after tick.
 
         Measured are the start, every so many ticks after it, and the last; with ``merge`` the ticks up to each
-        measured one are handed over together.
+        measured one are handed over together. With ``codes``, one for each place and -1 for one outside the domain,
+        events come as codes, so that not every trial has to find them anew.
         """
-        live, none = LivePoints(self.places), self.places[:0]
+        live, none = LivePoints(self.places), np.zeros(0, np.int64)
         for tick in range(1, start + 1):
             live.update(*self.changes(tick))
-        yield Moment(start, live.points(), none, live.points())
+        yield Moment(start, self._events(live.ids(), codes), self._events(none, codes), live.points())
         waiting: list[tuple[Ints, Ints]] = []
         for tick in range(start + 1, self.ticks + 1):
             waiting.append(self.changes(tick))
             live.update(*waiting[-1])
             measured = (tick - start) % every == 0 or tick == self.ticks
             if measured or not merge:
-                come, gone = (self.places[np.concatenate(ids)] for ids in zip(*waiting, strict=True))
+                come, gone = (self._events(np.concatenate(ids), codes) for ids in zip(*waiting, strict=True))
                 yield Moment(tick, come, gone, live.points() if measured else None)
                 waiting = []
+
+    def _events(self, ids: Ints, codes: Ints | None) -> Floats | EncodedEvents:
+        if codes is None:
+            return self.places[ids]
+        found = codes[ids]
+        return encoded(found[found >= 0])

@@ -23,7 +23,7 @@ def metadata(setting: Setting, method: Method) -> dict[str, Any]:
         "privacy": _claim(setting, method),
         "epsilon": method.budget.epsilon,
         "unit": setting.unit.to_dict(),
-        "domain": setting.domain.summary(),
+        "domain": setting.summary,
         "method": method.name,
         "window": setting.window,
     } | method.metadata()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,11 @@ class Setting:
             object.__setattr__(self, name, value)
         if self.window is not None:
             object.__setattr__(self, "window", int(self.window))
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The domain as every release states it: found once, for a large domain has much to sum up."""
+        return self.domain.summary()
 
     @property
     def deletes(self) -> bool:

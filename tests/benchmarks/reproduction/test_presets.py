@@ -14,6 +14,8 @@ import pytest
 from benchmarks.reproduction.__main__ import main
 from benchmarks.reproduction.methods import paper_methods
 from benchmarks.reproduction.presets import PRESETS, paper_experiment, preset
+from benchmarks.reproduction.scatter import paper_start
+from benchmarks.reproduction.sources import SOURCES
 
 from phdstream.errors import ConfigError, InputError
 from phdstream.evaluation import DO_NOT_PUBLISH, Experiment, Trial, read_experiment
@@ -23,7 +25,7 @@ from phdstream.io.sources.clock import parse_duration
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"
 CIRCLES = [name for name in PRESETS if name.startswith("circles")]
-TAXI = ["taxi-state", "taxi-streets"]
+TAXI = ["taxi-state", "taxi-boroughs", "taxi-streets"]
 REAL = [name for name in PRESETS if name not in CIRCLES + TAXI]
 TICKS, POINTS = 12, 800
 
@@ -32,9 +34,17 @@ TICKS, POINTS = 12, 800
 @pytest.mark.parametrize("reduced", [False, True])
 def test_every_preset_is_an_experiment(name: str, reduced: bool) -> None:
     experiment = read_experiment(preset(name, reduced), methods=paper_methods)
-    own = {"sensitivity": {"phdstream-record"}, "blocks": {"phdstream-block", "phdstream-block-16"}}
-    compared = own.get(name.split("-")[-1], {"baseline-1", "baseline-3"})
-    assert compared | {"phdstream"} <= set(experiment.methods)
+    everywhere = {"phdstream", "baseline-1", "baseline-3", "as-published-not-private", "nothing", "uniform"}
+    of_all_data = {"phdstream-block", "baseline-2", "baseline-2-authors", "phdstream-published-not-private"}
+    own = {
+        "sensitivity": {"phdstream-record", "phdstream-half-epsilon"},
+        "blocks": {"phdstream-block", "phdstream-block-16"},
+        "100": set(),
+        "2000": set(),
+        "ticks": set(),
+    }
+    assert everywhere | own.get(name.split("-")[-1], of_all_data) <= set(experiment.methods)
+    assert {"tracking", "tracking-insert-only"} & set(experiment.methods)
     assert experiment.private == (not name.startswith("circles"))
 
 
@@ -43,15 +53,55 @@ def test_unknown_presets() -> None:
         preset("circle-b")
 
 
-def test_missing_data_says_what_to_get_and_where_to_put_it(tmp_path: Path) -> None:
+def test_missing_data_says_what_to_get_and_how_to_name_it(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="SNAP") as error:
         paper_experiment("gowalla", tmp_path, tmp_path / "out")
-    assert "loc-gowalla_totalCheckins.txt.gz" in str(error.value)
+    assert "name it loc-gowalla_totalCheckins.txt.gz or" in str(error.value)
     assert str(tmp_path) in str(error.value)
     assert "--data" in str(error.value)
-    (tmp_path / "uber_apr2014_full.parquet").touch()
-    with pytest.raises(InputError, match="lines names"):
-        load_setting(paper_experiment("uber-streets", tmp_path, tmp_path / "out"))
+
+
+def test_all_that_is_missing_is_said_at_once(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as error:
+        paper_experiment("taxi-streets", tmp_path, tmp_path / "out")
+    assert str(error.value).count("\n- Get ") == 2
+    assert "TLC Trip Record Data" in str(error.value)
+    assert "osmnx.save_graph_geopackage" in str(error.value)
+    (tmp_path / "yellow_taxi_2013-01.parquet").touch()
+    with pytest.raises(InputError) as error:
+        paper_experiment("taxi-streets", tmp_path, tmp_path / "out")
+    assert "TLC" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_file_of_a_preset_can_be_had(name: str, tmp_path: Path) -> None:
+    """Each is a source with a place to get it; under any of its names it is found."""
+    spec = preset(name)
+    named = [spec["data"].get("file"), spec["domain"].get("lines"), spec["domain"].get("polygons")]
+    files = [file for file in named if file and "." in file]
+    assert set(files) <= set(SOURCES)
+    for file in files:
+        for other in (file, *SOURCES[file].others):
+            folder = tmp_path / str(abs(hash(other)))
+            for wanted in {*files} - {file} | {other}:
+                (folder / wanted).parent.mkdir(parents=True, exist_ok=True)
+                (folder / wanted).touch()
+            experiment = paper_experiment(name, folder, tmp_path / "out")
+            assert other in (experiment.data["file"], *experiment.domain.values())
+
+
+def test_the_starts_are_those_of_the_authors() -> None:
+    starts = {name: preset(name)["start_after"] for name in PRESETS}
+    assert starts["gowalla"] == [100, 200, 300, 400]
+    assert starts["gowalla-30-day"] == [150, 200, 250, 300]
+    assert starts["uber-boroughs"] == starts["taxi-streets"] == [1, 2, 5, 10]
+
+
+def test_scatter_plots_start_where_the_papers_do() -> None:
+    named = {name: read_experiment({"name": name} | preset(name), methods=paper_methods) for name in PRESETS}
+    starts = {name: paper_start(experiment) for name, experiment in named.items()}
+    assert (starts["gowalla"], starts["uber-state"], starts["uber-streets"], starts["circles-b"]) == (100, 2, 2, 0.1)
+    assert starts["gowalla-30-day"] == 150  # the paper has no such plot
 
 
 def assert_finite(experiment: Experiment) -> None:
@@ -104,6 +154,17 @@ def test_taxis_in_the_form_tlc_publishes_them(tmp_path: Path) -> None:
     assert Path(experiment.data["file"]).stat().st_mode & 0o077 == 0
 
 
+def test_uber_in_the_form_it_came_out(tmp_path: Path) -> None:
+    original = tmp_path / "uber-raw-data-apr14.csv"
+    rows = [f'"4/{day}/2014 0:{day}:00",40.7,-73.9,"B02512"' for day in range(1, 31)]
+    original.write_text("\n".join(['"Date/Time","Lat","Lon","Base"', *rows, '"4/1/2014 5:00:00",0.7,-173.9,"B0"', ""]))
+    truth = load_setting(paper_experiment("uber-state", tmp_path, tmp_path / "out")).truth
+    assert (truth.ticks, int(truth.ends[-1])) == (120, 30)
+    original.write_text("time,lat\n1,2\n")
+    with pytest.raises(InputError, match="uber-tlc-foil-response"):
+        paper_experiment("uber-state", tmp_path, tmp_path / "out")
+
+
 def test_check_ins_in_the_form_snap_publishes_them(tmp_path: Path) -> None:
     """They are turned into Parquet once, and again when the file is another one."""
     original = tmp_path / "loc-gowalla_totalCheckins.txt.gz"
@@ -126,8 +187,8 @@ def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main(["run", *asked, "--workers", "1"]) == 0
     assert main(["run", *asked]) == 0
     said = capsys.readouterr().out
-    assert "circles-b-sensitivity: 2 trials done now, 0 before" in said
-    assert "circles-b-sensitivity: 0 trials done now, 2 before" in said
+    assert "circles-b-sensitivity: 10 trials done now, 0 before" in said
+    assert "circles-b-sensitivity: 0 trials done now, 10 before" in said
     out = tmp_path / "circles-b-sensitivity"
     page = (out / "report.html").read_text()
     assert page.count("data:image/png;base64,") == 4

@@ -11,7 +11,7 @@ import pytest
 
 import phdstream as phd
 from phdstream.arrays import Ints
-from phdstream.counters import BinaryTree, Block, Counter, Hybrid, Simple
+from phdstream.counters import BinaryTree, Block, ByLevel, Counter, Hybrid, Simple
 from phdstream.errors import StateError
 from phdstream.streams.paper import mechanism
 from phdstream.streams.paper.model import selection
@@ -143,6 +143,12 @@ COUNTERS: dict[str, Callable[[float], Counter]] = {
     "block of 3": partial(Block, size=3),
     "binary tree": partial(BinaryTree, horizon=3),
     "hybrid, always past its horizon": Hybrid,
+    "by level: the root a block, its halves a tree": lambda epsilon: ByLevel(
+        epsilon, (Block(epsilon, size=2), BinaryTree(epsilon, horizon=3)), (1, 2)
+    ),
+    "by level: the root simple, its halves blocks": lambda epsilon: ByLevel(
+        epsilon, (Simple(epsilon), Block(epsilon, size=2)), (1, 2)
+    ),
 }
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import phdstream as phd
-from phdstream.counters import BinaryTree, Block, Hybrid, Simple
+from phdstream.counters import BinaryTree, Block, Hybrid, Simple, by_level
 from tests.forcing import ForcedNoise, random_choices
 from tests.noises import FrozenNoise
 
@@ -23,6 +23,7 @@ COUNTERS: dict[str, Any] = {
     "block": partial(Block, size=3),
     "binary": partial(BinaryTree, horizon=4),
     "hybrid": Hybrid,
+    "by level": by_level({0: "hybrid", 2: "block", 4: partial(BinaryTree, horizon=4), 6: "simple"}),
 }
 OPTIONS: dict[str, dict[str, Any]] = {
     "plain": {},

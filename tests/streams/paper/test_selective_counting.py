@@ -51,7 +51,8 @@ def test_labels_stay_separate_and_only_the_selected_move() -> None:
     assert counting.step((["b"], [100])).totals == (110,)
     assert counting.step((["c", "a"], [1000, 5])).totals == (1000, 6)
     assert counting.step((["b", "a", "c"], [0, 0, 0])).totals == (110, 6, 1000)
-    assert counting.bank.counter.steps(counting.bank.state).tolist() == [3, 3, 2]
+    ((counter, bank),) = counting.banks.items()
+    assert counter.steps(bank.state).tolist() == [3, 3, 2]
 
 
 def test_any_hashable_is_a_label() -> None:
@@ -69,6 +70,38 @@ def test_totals_are_exact_without_noise_under_any_selection(counter: Any) -> Non
         for label, count in zip(labels, counts, strict=True):
             truth[label] += count
         assert counting.step((labels, counts)) == Selection(tuple(labels), tuple(truth[label] for label in labels))
+
+
+def test_a_set_of_counters_of_several_kinds_counts_exactly_without_noise() -> None:
+    kinds = [Simple(0.5), Block(0.5, size=3), BinaryTree(0.25, horizon=2), Block(0.5, size=3), Simple(0.5), Hybrid(0.5)]
+    counting, truth, rng = dictated(kinds), dict.fromkeys(range(6), 0), np.random.default_rng(1)
+    assert counting.epsilon == 0.75
+    for _ in range(60):
+        labels = rng.permutation(6)[: rng.integers(0, 7)].tolist()
+        counts = rng.integers(-9, 10, len(labels)).tolist()
+        for label, count in zip(labels, counts, strict=True):
+            truth[label] += count
+        assert counting.step((labels, counts)) == Selection(tuple(labels), tuple(truth[label] for label in labels))
+
+
+def test_each_label_has_the_noise_of_its_own_kind() -> None:
+    noise = RecordingNoise()
+    counting = dictated({"busy": Block(0.5, size=3), "quiet": Simple(0.5)}, noise)
+    counting.step((["quiet", "busy"], [1, 2]))
+    assert [(draw.values.tolist(), draw.scale) for draw in noise.draws] == [([1], 2.0), ([2], 4.0)]
+
+
+@pytest.mark.parametrize("counters", [[], {}, "simple", ["simple"], {"a": None}])
+def test_what_is_no_set_of_counters_is_refused(counters: Any) -> None:
+    with pytest.raises(InputError, match="counter for each label"):
+        SelectiveCounting(counters, Dictated(), lambda value, labels: value[1], noise=KnownNoise())
+
+
+def test_a_label_without_a_counter_is_refused_and_nothing_is_counted() -> None:
+    counting = dictated([Simple(0.5), Block(0.5)])
+    with pytest.raises(InputError, match="no counter"):
+        counting.step(([1, 2], [5, 5]))
+    assert counting.step(([1], [0])).totals == (0,)
 
 
 def test_nothing_selected_nothing_drawn() -> None:
@@ -172,6 +205,19 @@ NEIGHBOURS = {
     "last step": ([(0, 0), (1, 3)], [(0, 0), (1, 4)]),
 }
 COUNTERS = [Simple(0.7), Block(0.7, size=2), BinaryTree(0.7, horizon=2), Hybrid(0.7)]
+SETS = [[Simple(0.7), Block(0.7, size=2)], [BinaryTree(0.7, horizon=2), Simple(0.3)], [Block(0.2), Hybrid(0.7)]]
+
+
+@pytest.mark.parametrize("neighbours", NEIGHBOURS.values(), ids=NEIGHBOURS)
+@pytest.mark.parametrize("counters", SETS, ids=repr)
+def test_in_a_set_of_several_kinds_an_item_costs_the_selector_and_its_own_counter(
+    counters: Any, neighbours: Any
+) -> None:
+    """The paper's theorem with a counter of its own for each label, by enumeration."""
+    ratios = [abs(loss) for _, loss, _, _ in losses(counters, *neighbours, window=(-1, 1, 3))]
+    (changed,) = {int(label) for label in np.argwhere(np.subtract(*neighbours))[:, 1]}
+    assert max(ratios) <= 0.5 + counters[changed].epsilon + 1e-12
+    assert max(ratios) > 0.5 + 0.4 * counters[changed].epsilon
 
 
 @pytest.mark.parametrize("neighbours", NEIGHBOURS.values(), ids=NEIGHBOURS)

@@ -49,7 +49,7 @@ class PaperMethod:
         check_whole("threshold", threshold, least=0, most=_LARGEST_THRESHOLD)
         self._setting, self.budget, self._tree_share = setting, budget, tree_share
         self.rule: SplitRule = calibrate_split(budget.tree, setting.domain.fanout, int(threshold))
-        self.counter: Counter = make_counter(counter, budget.count)
+        self.counter: Counter = make_counter(counter, budget.count, setting.domain.first_nodes)
         if self.counter.epsilon > budget.count:
             raise BudgetError("the counter was built with more budget than it was given: use the budget passed to it.")
         self._mechanism = Mechanism(budget, self.rule, self.counter, setting.domain.total_bits, noise)
@@ -125,7 +125,7 @@ class PaperMethod:
             + (f"a delete costs {budget.count:.4g}." if self._setting.deletes else "a delete costs nothing here."),
             f"Choosing the tree: noise of scale {rule.scale:.4g}, {rule.bias} off per level, threshold "
             f"{rule.threshold}; its exact worst-case loss is {rule.loss:.4g}.",
-            f"Counting: {type(counter).__name__} counters; the first count of a cell is off by {deviation:.3g} "
+            f"Counting: {counter} counters; the first count of a cell is off by {deviation:.3g} "
             f"(standard deviation), by at most {counter.accuracy(1, 0.05):.3g} with 95% probability.",
         ]
 

@@ -13,7 +13,7 @@ inputs are the same, and the selector depends on data only through the current i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -55,6 +55,10 @@ class Selector(Protocol[InputContra]):
 class SelectiveCounting(Generic[Input]):
     """Runs one counter per label and activates, at each step, those a private selector picks.
 
+    ``counters`` is one kind for all labels, or a set of counters of several kinds, as in the paper: a counter for each
+    label (a list: for the labels 0, 1, 2, ...). The theorem asks of each only that it is ε_C-differentially private, so
+    with several budgets ε_C is the largest. Which counter a label has is fixed, so it depends on no data.
+
     ``measure(value, labels)`` gives the integers to feed to the activated counters; for inputs that differ in one
     item they may differ by at most 1 in total (disjoint regions, for instance). That is the caller's to ensure.
 
@@ -77,21 +81,28 @@ class SelectiveCounting(Generic[Input]):
 
     def __init__(
         self,
-        counter: Counter,
+        counters: Counter | Sequence[Counter] | Mapping[Hashable, Counter],
         selector: Selector[Input],
         measure: Callable[[Input, Sequence[Hashable]], Ints],
         *,
         noise: Noise,
     ) -> None:
         self.selector, self.measure, self.noise = selector, measure, noise
-        self.bank = CounterBank(counter)
+        self._of_all = counters if isinstance(counters, Counter) else None
+        self._of_label: dict[Hashable, Counter] = {}
+        if not isinstance(counters, Counter):
+            self._of_label.update(counters if isinstance(counters, Mapping) else enumerate(counters))
+        kinds = [self._of_all] if self._of_all else list(dict.fromkeys(self._of_label.values()))
+        if not kinds or not all(isinstance(kind, Counter) for kind in kinds):
+            raise InputError("counters must be a counter, or a counter for each label.")
+        self.banks = {kind: CounterBank(kind) for kind in kinds}
         self.history: list[Selection] = []
         self._row: dict[Hashable, int] = {}
 
     @property
     def epsilon(self) -> float:
         """What the whole output stream, for ever, costs one item: the selector's budget plus the counters'."""
-        return self.selector.epsilon + self.bank.counter.epsilon
+        return self.selector.epsilon + max(counter.epsilon for counter in self.banks)
 
     def step(self, value: Input) -> Selection:
         """Select, count what was selected, and return both."""
@@ -99,16 +110,26 @@ class SelectiveCounting(Generic[Input]):
         if len(set(labels)) != len(labels):
             raise InputError("a selector must not activate one counter twice in one step.")
         counts = _whole_counts(self.measure(value, labels), len(labels))
-        rows = self._rows(labels)
-        totals = self.bank.step(rows, counts, self.noise, rows)
+        kinds, totals = [self._kind(label) for label in labels], np.zeros(len(labels), dtype=np.int64)
+        for counter in dict.fromkeys(kinds):
+            of_kind = np.array([kind == counter for kind in kinds])
+            rows = self._rows([label for label, kind in zip(labels, kinds, strict=True) if kind == counter], counter)
+            totals[of_kind] = self.banks[counter].step(rows, counts[of_kind], self.noise, rows)
         self.history.append(Selection(labels, tuple(totals.tolist())))
         return self.history[-1]
 
-    def _rows(self, labels: Sequence[Hashable]) -> Ints:
+    def _kind(self, label: Hashable) -> Counter:
+        if self._of_all is None and label not in self._of_label:
+            raise InputError("a selector activated a label that has no counter.")
+        return self._of_all or self._of_label[label]
+
+    def _rows(self, labels: Sequence[Hashable], counter: Counter) -> Ints:
+        """Return the labels' counters in the bank of their kind; a label has the same one for ever."""
+        bank = self.banks[counter]
         for label in labels:
             if label not in self._row:
-                self._row[label] = len(self._row)
-        self.bank.extend(len(self._row) - self.bank.state.shape[0])
+                self._row[label] = bank.state.shape[0]
+                bank.extend(1)
         return np.array([self._row[label] for label in labels], dtype=np.int64)
 
 

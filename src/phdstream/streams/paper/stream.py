@@ -21,7 +21,8 @@ class PHDStream(Stream):
     ----------
     domain: where points can be; fixed before any data is seen.
     epsilon, unit: the promise: ε-differential privacy for each `Event`, `Record` or `User`, over the whole stream.
-    counter: ``"simple"``, ``"block"``, ``"binary"``, ``"hybrid"``, or a function from a budget to a counter.
+    counter: ``"simple"``, ``"block"``, ``"binary"``, ``"hybrid"``, a function from a budget to a counter, or
+        ``phd.counters.by_level`` for different counters on different levels of the tree.
     threshold: θ, the biased count above which a node is split.
     window: records live this many ticks and then expire, at no privacy cost. No deletes are taken.
     insert_only: declares that there are no deletes, which makes a `Record` as cheap as an `Event`.

@@ -16,6 +16,7 @@ from phdstream.privacy import Simulation, noise_variance
 from phdstream.streams.paper.counters import (
     BinaryTree,
     Block,
+    ByLevel,
     Counter,
     CounterBank,
     Hybrid,
@@ -36,6 +37,13 @@ COUNTERS = {
     "hybrid": Hybrid(EPSILON),
 }
 every_counter = pytest.mark.parametrize("counter", COUNTERS.values(), ids=COUNTERS)
+MIXED = {
+    "two kinds by level": ByLevel(EPSILON, (Block(EPSILON, size=3), Simple(EPSILON)), (1, 2)),
+    "four kinds by level": ByLevel(
+        EPSILON, (Hybrid(EPSILON), Block(EPSILON), BinaryTree(EPSILON, horizon=5), Simple(EPSILON)), (1, 2, 3, 4)
+    ),
+}
+also_by_level = pytest.mark.parametrize("counter", (COUNTERS | MIXED).values(), ids=COUNTERS | MIXED)
 a_few = settings(max_examples=30, deadline=None)
 
 
@@ -116,7 +124,7 @@ def test_every_step_draws_fresh_noise_once(counter: Any) -> None:
     assert all(draw.at.tolist() == [0, 1, 2] for draw in noise.draws)
 
 
-@every_counter
+@also_by_level
 @a_few
 @given(st.lists(st.integers(-5, 5), min_size=1, max_size=40), st.integers(0, 2**32))
 def test_only_private_columns_hold_private_sums(counter: Any, values: Any, seed: Any) -> None:
@@ -150,7 +158,7 @@ def activate(bank: Any, chosen: Any, noise: Any) -> Any:
     return bank.step(rows, values, noise, at=rows)
 
 
-@every_counter
+@also_by_level
 @a_few
 @given(activations)
 def test_without_noise_the_output_is_the_exact_sum_under_any_activation(counter: Any, ticks: Any) -> None:
@@ -165,14 +173,14 @@ def test_without_noise_the_output_is_the_exact_sum_under_any_activation(counter:
         assert counter.steps(bank.state).tolist() == steps.tolist()
 
 
-@every_counter
+@also_by_level
 def test_without_noise_long_streams_stay_exact(counter: Any) -> None:
     values = np.random.default_rng(1).integers(-100, 100, (1100, 2))
     assert (run_in_step(counter, values, KnownNoise()) == values.cumsum(axis=0)).all()
 
 
 @pytest.mark.slow
-@every_counter
+@also_by_level
 @a_few
 @given(activations, st.integers(0, 2**32))
 def test_a_bank_is_as_many_independent_counters(counter: Any, ticks: Any, seed: Any) -> None:
@@ -186,7 +194,7 @@ def test_a_bank_is_as_many_independent_counters(counter: Any, ticks: Any, seed: 
         assert outputs[row] == run_alone(counter, values, FrozenNoise(seed), label=row)
 
 
-@every_counter
+@also_by_level
 def test_a_step_changes_nothing_it_was_given_and_can_be_repeated(counter: Any) -> None:
     state = counter.start(4)
     for t in range(30):
@@ -200,7 +208,7 @@ def test_a_step_changes_nothing_it_was_given_and_can_be_repeated(counter: Any) -
         assert (counter.output(state) == first[1]).all()
 
 
-@every_counter
+@also_by_level
 def test_a_step_of_no_counters_is_nothing(counter: Any) -> None:
     nothing = np.zeros(0, dtype=np.int64)
     state, output = counter.step(counter.start(0), nothing, KnownNoise(), nothing)
@@ -210,7 +218,7 @@ def test_a_step_of_no_counters_is_nothing(counter: Any) -> None:
     assert counter.steps(bank.state).tolist() == [0] * ROWS
 
 
-@every_counter
+@also_by_level
 def test_a_fresh_counter_has_counted_nothing(counter: Any) -> None:
     state = counter.start(3)
     assert counter.output(state).tolist() == counter.steps(state).tolist() == [0, 0, 0]
@@ -231,7 +239,7 @@ def test_a_bank_grows_and_forgets(counter: Any) -> None:
     assert counter.steps(bank.state).tolist() == [4, 0, 4, 0, 1]
 
 
-@every_counter
+@also_by_level
 def test_a_bank_goes_on_from_a_saved_state(counter: Any) -> None:
     whole, noise, same_noise = bank_of(counter), FrozenNoise(1), FrozenNoise(1)
     parts = bank_of(counter)

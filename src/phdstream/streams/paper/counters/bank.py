@@ -1,35 +1,21 @@
-"""A bank of counters that are activated a few at a time, and the counters by name."""
+"""A bank of counters that are activated a few at a time."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any, TypeAlias
 
 import numpy as np
 
 from phdstream.arrays import Ints
-from phdstream.errors import InputError
 from phdstream.privacy import Noise
-from phdstream.privacy.budget import check_enough
-from phdstream.streams.paper.counters.binary import BinaryTree, Hybrid
-from phdstream.streams.paper.counters.counter import Block, Counter, Simple, counter_kinds
+from phdstream.streams.paper.counters.counter import Counter
 
-__all__ = ["CounterBank", "CounterChoice", "counter_from_dict", "make_counter"]
-
-CounterChoice: TypeAlias = str | Callable[[float], Counter]
-_BY_NAME: dict[str, type[Counter]] = {
-    "simple": Simple,
-    "block": Block,
-    "binary": BinaryTree,
-    "hybrid": Hybrid,
-}
-_BY_CLASS = {kind.__name__: kind for kind in _BY_NAME.values()}
+__all__ = ["CounterBank"]
 
 
 class CounterBank:
     """Any number of counters of one kind, each with its own noise; only the rows asked for move.
 
     >>> from phdstream.privacy import Simulation
+    >>> from phdstream.streams.paper.counters import Simple
     >>> bank = CounterBank(Simple(epsilon=1.0))
     >>> bank.extend(3)
     >>> _ = bank.step(np.array([2]), np.array([100]), Simulation(seed=1), at=np.array([2]))
@@ -70,30 +56,3 @@ class CounterBank:
 
 def _widen(state: Ints, width: int) -> Ints:
     return state if state.shape[1] >= width else np.pad(state, ((0, 0), (0, width - state.shape[1])))
-
-
-def make_counter(choice: CounterChoice | dict[str, Any], epsilon: float) -> Counter:
-    """Return the counter that was asked for, with its budget; or the one that `Counter.to_dict` described.
-
-    >>> make_counter("block", 0.5)
-    Block(epsilon=0.5, size=8)
-    """
-    check_enough(epsilon)
-    if isinstance(choice, dict):
-        return counter_from_dict(choice)
-    if isinstance(choice, str):
-        return counter_kinds(choice, _BY_NAME)(epsilon)
-    error = InputError(f"counter must be one of {', '.join(_BY_NAME)}, or a function from a budget to a counter.")
-    try:
-        counter = choice(epsilon) if callable(choice) else None
-    except TypeError as wrong:  # something else that can be called, such as a class
-        raise error from wrong
-    if not isinstance(counter, Counter):
-        raise error
-    return counter
-
-
-def counter_from_dict(spec: dict[str, Any]) -> Counter:
-    """Return the counter that `Counter.to_dict` described."""
-    fields = dict(spec)
-    return counter_kinds(fields.pop("type"), _BY_CLASS)(**fields)

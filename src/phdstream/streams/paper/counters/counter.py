@@ -64,6 +64,10 @@ class Counter(ABC):
     def variance(self, first: Ints, last: Ints) -> Floats:
         """Return the variance of the output after ``last`` values minus that after ``first`` values."""
 
+    def variance_at(self, nodes: Ints, first: Ints, last: Ints) -> Floats:
+        """Return the same for the counters of some nodes: here, whatever the node."""
+        return self.variance(first, last)
+
     @abstractmethod
     def privacy_loss(self, steps: int) -> float:
         """Return the exact loss for one item of size 1 somewhere in the first ``steps`` values: at most ε."""
@@ -76,6 +80,9 @@ class Counter(ABC):
         """Return the counter as plain data."""
         plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in asdict(self).items()}
         return {"type": type(self).__name__, **plain}
+
+    def __str__(self) -> str:
+        return type(self).__name__
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ class NodeStore:
     def _refresh(self, rows: Ints) -> Floats:
         """Recompute the own amounts of rows and pass the changes up to all ancestors."""
         own = self["counted"][rows] + self["offset"][rows]
-        noise = self.counter.variance(self["expired_steps"][rows], self["steps"][rows])
+        noise = self.counter.variance_at(self["node"][rows], self["expired_steps"][rows], self["steps"][rows])
         variance = noise + self["offset_variance"][rows]
         change: Floats = own - self["own"][rows]
         change_variance = variance - self["own_variance"][rows]
