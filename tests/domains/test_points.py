@@ -284,9 +284,11 @@ def test_polygons_pair_by_pair_are_as_all_with_all(kind: str) -> None:
     shapes = np.array([shapely.Point(x, y).buffer(r) for x, y, r in rng.uniform(0.5, 9, (30, 3))])
     all_pairs = domain.overlap_shapes(nodes, shapes)
     at, of = (pairs.ravel() for pairs in np.indices(all_pairs.shape))
-    one_by_one = domain.covered_shapes(nodes[of], shapes[at], np.ones(at.size, dtype=bool))
+    covered = domain.covered_by(shapes)
+    assert covered is not None
+    one_by_one = covered(nodes[of], at, np.ones(at.size, dtype=bool))
     np.testing.assert_allclose(one_by_one, all_pairs.ravel(), atol=1e-9 if kind == "box" else 0.12)
-    rough = domain.covered_shapes(nodes[of], shapes[at], np.zeros(at.size, dtype=bool))
+    rough = covered(nodes[of], at, np.zeros(at.size, dtype=bool))
     np.testing.assert_array_equal(rough[(rough == 0) | (rough == 1)], one_by_one[(rough == 0) | (rough == 1)])
 
 

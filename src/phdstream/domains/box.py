@@ -12,7 +12,7 @@ from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains.arguments import check_bounds, check_depth, check_fanout, check_names, most_halvings
 from phdstream.domains.chunks import in_chunks
 from phdstream.domains.codes import MAX_BITS, ROOT, compress_bits, hash_uniform, spread_bits
-from phdstream.domains.domain import Domain
+from phdstream.domains.domain import CoveredShare, Domain
 from phdstream.domains.shapes.projection import crs_name
 from phdstream.errors import InputError
 
@@ -158,20 +158,12 @@ class Box(Domain):
         share[row, column] = inside / shapely.area(boxes)[column]
         return np.minimum(share, 1.0)
 
-    def covered_shapes(self, nodes: Ints, shapes: NDArray[Any], exact: Bools) -> Floats:
-        """Return the share of each node's area inside the polygon at the same position; see `Domain`."""
-        import shapely
+    def covered_by(self, shapes: NDArray[Any]) -> CoveredShare:
+        """Return what tells the share of nodes' areas inside polygons, pair by pair; see `Domain`."""
+        from phdstream.domains.shapes.cover import ShapeCover
 
-        from phdstream.domains.shapes.cover import covered_by_shapes
-
-        corners = self.bounds(nodes)
-
-        def part(rows: Ints) -> Floats:
-            boxes = np.atleast_1d(shapely.box(*corners[rows].T))
-            inside: Floats = shapely.area(shapely.intersection(shapes[rows], boxes)) / shapely.area(boxes)
-            return inside
-
-        return covered_by_shapes(corners, shapes, exact, part)
+        cover = ShapeCover(shapes)
+        return lambda nodes, at, exact: cover.share(self.bounds(nodes), at, exact)
 
     def place(self, codes: Ints, index: Ints, key: int) -> Floats:
         """Return one point in the finest node of each code."""

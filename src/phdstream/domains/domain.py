@@ -31,9 +31,9 @@ class Domain(ABC):
     system of users' points, if one is named.
 
     A domain that can compare nodes with queries pair by pair defines ``covered(nodes, queries, exact)`` for the queries
-    of `overlap`, and ``covered_shapes`` for those of `overlap_shapes`: the share of each node's measure inside the
-    query at the same position, 0 and 1 always exact, parts where ``exact`` says so. It makes many queries on large
-    trees fast. Where it is None, all nodes are compared with all queries.
+    of `overlap`: the share of each node's measure inside the query at the same position, 0 and 1 always exact, parts
+    where ``exact`` says so. For polygons, `covered_by` gives such a function of nodes and positions of polygons. Both
+    make many queries on large trees fast. Where there is none, all nodes are compared with all queries.
     """
 
     dimension: int
@@ -42,7 +42,6 @@ class Domain(ABC):
     level_bits: tuple[int, ...]
     crs: str | None = None
     covered: CoveredShare | None = None
-    covered_shapes: CoveredShare | None = None
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Self:
@@ -119,6 +118,10 @@ class Domain(ABC):
         row, point = shapely.STRtree(shapely.points(points.reshape(-1, 2))).query(shapes, predicate="intersects")
         np.add.at(share, (row, owner[point]), 1 / points.shape[1])
         return share
+
+    def covered_by(self, shapes: NDArray[Any]) -> CoveredShare | None:
+        """Return the share of nodes inside polygons, which are named by their positions in ``shapes``, pair by pair."""
+        return None
 
     def spread(self, nodes: Ints) -> Floats:
         """Return a number of points spread evenly over each of some different nodes: (nodes, points, d)."""

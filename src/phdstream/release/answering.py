@@ -52,7 +52,7 @@ def answer_from_all(domain: Domain, e: Estimate, queries: NDArray[Any], overlap:
 def answer_by_descent(domain: Domain, estimate: Estimate, queries: NDArray[Any], covered: CoveredShare) -> Floats:
     """Return the same by descent from the root, a batch of queries at a time."""
     first, past = _children(domain, estimate)
-    variance_below = _subtree_sums(estimate.own_variance, first, past)
+    variance_below = _subtree_sums(domain, estimate, first, past)
     parts = [
         _descend(estimate, variance_below, first, past, queries[i : i + _QUERIES_AT_ONCE], covered)
         for i in range(0, len(queries), _QUERIES_AT_ONCE)
@@ -80,14 +80,15 @@ def _children(domain: Domain, estimate: Estimate) -> tuple[Ints, Ints]:
     return np.where(estimate.leaf, 0, first), np.where(estimate.leaf, 0, past)
 
 
-def _subtree_sums(own: Floats, first: Ints, past: Ints) -> Floats:
-    """Return each node's amount with all below it. Children stand after their parents, so from the end."""
-    parent = np.zeros(own.size, dtype=np.int64)
+def _subtree_sums(domain: Domain, estimate: Estimate, first: Ints, past: Ints) -> Floats:
+    """Return each node's own variance with all below it. Children stand after their parents, so from the end."""
+    parent = np.zeros(estimate.node.size, dtype=np.int64)
     inner = np.flatnonzero(past > first)
     parent[1:] = np.repeat(inner, (past - first)[inner])
-    total = own.copy()
-    for i in range(own.size - 1, 0, -1):
-        total[parent[i]] += total[i]
+    total = estimate.own_variance.copy()
+    begins = np.searchsorted(estimate.node, domain.first_nodes[1:])
+    for begin, end in zip(begins[::-1], [total.size, *begins[:0:-1]], strict=True):
+        np.add.at(total, parent[begin:end][::-1], total[begin:end][::-1])
     return total
 
 

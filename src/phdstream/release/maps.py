@@ -63,14 +63,24 @@ def h3_shapes(domain: Domain, resolution: int) -> tuple[list[str], NDArray[Any]]
             "count_in(...) with the cells of the part you want."
         )
     cells = sorted(_h3_cover(h3, (west, south, east, north), resolution))
-    return cells, np.array([_hexagon(h3.cell_to_boundary(cell)) for cell in cells], dtype=object)
+    return cells, _hexagons([h3.cell_to_boundary(cell) for cell in cells])
 
 
-def _hexagon(corners: Any) -> Any:
-    """Return a cell's shape in degrees; one that crosses the antimeridian becomes two parts."""
-    lon, lat = np.array([(lon, lat) for lat, lon in corners]).T
-    if np.ptp(lon) <= 180:
-        return shapely.Polygon(np.column_stack([lon, lat]))
+def _hexagons(corners: list[Any]) -> NDArray[Any]:
+    """Return cells' shapes in degrees from their corners (latitude, longitude)."""
+    number, shapes = np.array([len(ring) for ring in corners]), np.empty(len(corners), dtype=object)
+    for size in np.unique(number).tolist():  # pentagons, and hexagons across an edge of H3's icosahedron, have others
+        rows = np.flatnonzero(number == size)
+        rings = np.array([corners[row] for row in rows])[:, :, ::-1]
+        shapes[rows] = shapely.polygons(rings)
+        for row in np.flatnonzero(np.ptp(rings[:, :, 0], axis=1) > 180).tolist():
+            shapes[rows[row]] = _across_antimeridian(rings[row])
+    return shapes
+
+
+def _across_antimeridian(ring: NDArray[Any]) -> Any:
+    """Return a cell that crosses the antimeridian as two parts."""
+    lon, lat = ring.T
     whole = shapely.make_valid(shapely.Polygon(np.column_stack([np.where(lon < 0, lon + 360, lon), lat])))
     west = shapely.transform(whole, lambda points: points - (360, 0))
     world = shapely.box(-180, -90, 180, 90)

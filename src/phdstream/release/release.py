@@ -147,13 +147,16 @@ class Release:
 
     def _shape_estimates(self, shapes: NDArray[Any]) -> Floats:
         """Return the same for polygons; empty ones hold nothing."""
-        there, estimates = ~shapely.is_empty(shapes), np.zeros((3, len(shapes)))
-        shapely.prepare(shapes)
-        domain = self.domain
+        there, estimates, domain = ~shapely.is_empty(shapes), np.zeros((3, len(shapes))), self.domain
+        some, positions = shapes[there], np.arange(np.count_nonzero(there))
+        shapely.prepare(some)
+
+        def overlap(nodes: Ints, at: Ints) -> Floats:
+            return domain.overlap_shapes(nodes, some[at])
+
         try:
-            estimates[:, there] = answer_queries(
-                domain, self.estimate, shapes[there], domain.overlap_shapes, domain.covered_shapes
-            )
+            covered = domain.covered_by(some)
+            estimates[:, there] = answer_queries(domain, self.estimate, positions, overlap, covered)
         except shapely.errors.GEOSException:
             raise InputError(
                 "some polygon cannot be compared with the release's cells: simplify it, or mend it in a GIS."

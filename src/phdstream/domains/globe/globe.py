@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains.arguments import check_depth, check_names
 from phdstream.domains.codes import ROOT, child_nodes, hash_uniform
-from phdstream.domains.domain import Domain
+from phdstream.domains.domain import CoveredShare, Domain
 from phdstream.domains.globe.cell_bounds import WORLD, cell_bounds, drawn_corners, face_bounds
 from phdstream.domains.globe.overlap import cut_shares, inside_and_touched
 from phdstream.domains.globe.s2 import Cells, cells_of, codes_of, grid_position, spherical_area, to_face
@@ -163,21 +163,26 @@ class Globe(Domain):
         coarse = self.levels(different) < _FLAT_LEVEL
         return np.concatenate([self.spread(different[coarse]), self.spread(different[~coarse])])[which]
 
-    def covered_shapes(self, nodes: Ints, shapes: NDArray[Any], exact: Bools) -> Floats:
-        """Return the share of each node inside the polygon at the same position; see `Domain`.
+    def covered_by(self, shapes: NDArray[Any]) -> CoveredShare:
+        """Return what tells the share of nodes inside polygons, pair by pair; see `Domain`.
 
         Parts are found by points spread evenly over the node.
         """
         import shapely
 
-        from phdstream.domains.shapes.cover import covered_by_shapes
+        from phdstream.domains.shapes.cover import ShapeCover
 
-        def part(rows: Ints) -> Floats:
-            points = self._spread_by_level(nodes[rows])
-            inside = shapely.intersects_xy(shapes[rows, None], points[:, :, 0], points[:, :, 1])
-            return np.asarray(inside.mean(axis=1))
+        cover = ShapeCover(shapes)
 
-        return covered_by_shapes(self.bounds(nodes), shapes, exact, part)
+        def covered(nodes: Ints, at: Ints, exact: Bools) -> Floats:
+            share = cover.rough(self.bounds(nodes), at)
+            cut = np.flatnonzero(exact & (share == 0.5))
+            points = self._spread_by_level(nodes[cut])
+            inside = shapely.intersects_xy(shapes[at[cut], None], points[:, :, 0], points[:, :, 1])
+            share[cut] = inside.mean(axis=1)
+            return share
+
+        return covered
 
     def place(self, codes: Ints, index: Ints, key: int) -> Floats:
         """Return one point in the finest cell of each code, uniform by area, and clear of the cell's edges."""

@@ -17,9 +17,10 @@ from phdstream.domains.apportion import collected
 from phdstream.domains.box import Box
 from phdstream.domains.chunks import in_order
 from phdstream.domains.codes import ROOT
-from phdstream.domains.domain import Domain
+from phdstream.domains.domain import CoveredShare, Domain
 from phdstream.domains.region.clipping import ClippedNodes
 from phdstream.domains.region.sampling import RegionSampler
+from phdstream.domains.shapes.cover import ShapeCover
 from phdstream.domains.shapes.geometries import geometry_parts, project_geometries, read_geometries
 from phdstream.domains.shapes.point_location import PointLocator
 from phdstream.domains.shapes.projection import EQUAL_AREA, Projection, is_geographic
@@ -141,11 +142,12 @@ class Region(Domain):
 
     def covered(self, nodes: Ints, rectangles: Floats, exact: Bools) -> Floats:
         """Return the share of each node's area inside the rectangle at the same position; see `Domain`."""
-        return self.covered_shapes(nodes, self._shapes(rectangles), exact)
+        return self._clipped.covered(nodes, self._mapped(self._shapes(rectangles)), exact)
 
-    def covered_shapes(self, nodes: Ints, shapes: NDArray[Any], exact: Bools) -> Floats:
-        """Return the share of each node's area inside the polygon at the same position; see `Domain`."""
-        return self._clipped.covered(nodes, self._mapped(shapes), exact)
+    def covered_by(self, shapes: NDArray[Any]) -> CoveredShare:
+        """Return what tells the share of nodes' areas inside polygons, pair by pair; see `Domain`."""
+        cover = ShapeCover(self._mapped(shapes))
+        return lambda nodes, at, exact: self._clipped.covered_by(cover, nodes, at, exact)
 
     def _shapes(self, rectangles: Floats) -> NDArray[Any]:
         low, high = self.bounds(np.array([ROOT]))[0].reshape(2, 2)
