@@ -9,6 +9,7 @@ import pytest
 
 import phdstream as phd
 from phdstream.app.plan import Plan, alternatives, expect, explain
+from phdstream.app.plan_tracking import explain_rehearsal, rehearse
 from phdstream.errors import BudgetError, InputError
 
 SQUARE = phd.Box([(0, 1), (0, 1)])
@@ -65,3 +66,14 @@ def test_it_is_said_in_words() -> None:
     text = explain(plan(ticks=100))
     for words in ("1-differential privacy for each single event", "200,000 points", "as planned", "twice ε", "No data"):
         assert words in text
+
+
+def test_a_plan_that_comes_to_nothing_is_warned_of() -> None:
+    hopeless, fine = (rehearse(plan(events_per_tick=number, ticks=1)).warning for number in (20, 20_000))
+    assert "no better than the total alone" in hopeless
+    assert fine == ""
+
+
+@pytest.mark.slow
+def test_the_warning_is_in_the_words_of_a_plan() -> None:
+    assert "Warning: At this ε the release is expected" in explain_rehearsal(plan(events_per_tick=20, ticks=1))

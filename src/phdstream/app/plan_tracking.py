@@ -31,12 +31,14 @@ _PLACES, _ANYWHERE = 40, 0.1
 @dataclass(frozen=True)
 class Rehearsal:
     """How a plan went: the relative error of the total, cells at the end, and the smallest share of the area for which
-    half of all counts were off by no more than the target (1 if there is none).
+    half of all counts were off by no more than the target (1 if there is none). ``warning`` is what the last release
+    said of its own use.
     """
 
     total_error: float
     cells: int
     smallest_share: float
+    warning: str = ""
 
 
 def rehearse(plan: Plan) -> Rehearsal:
@@ -61,7 +63,8 @@ def rehearse(plan: Plan) -> Rehearsal:
         release = stream.update(come, gone)
         live = np.concatenate([live, come])[-per_tick * (window or ticks) :]
     total_error = abs(release.total - len(live)) / len(live)
-    return Rehearsal(total_error, release.leaves.size, _smallest(release, live, plan, rng))
+    smallest = _smallest(release, live, plan, rng)
+    return Rehearsal(total_error, release.leaves.size, smallest, release.usefulness.warning)
 
 
 def _city(rng: np.random.Generator, number: int) -> Floats:
@@ -108,6 +111,8 @@ def explain_rehearsal(plan: Plan) -> str:
     for name, rehearsal in rows:
         share = "none" if rehearsal.smallest_share >= 1 else f"{rehearsal.smallest_share:.3%}"
         lines.append(f"{name:{width}}   {rehearsal.total_error:8.2%}   {rehearsal.cells:8,}   {share:>12}")
+    if warning := rows[0][1].warning:
+        lines += ["", f"Warning: {warning}"]
     lines += [
         "",
         "Tried out on an invented city, at squares around its points, half of which are that good. No data was looked",
