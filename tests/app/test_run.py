@@ -429,3 +429,11 @@ def digests(folder: Path) -> dict[str, str]:
     return {
         p.name + p.parent.name * (p.suffix == ".parquet"): hashlib.sha256(p.read_bytes()).hexdigest() for p in files
     }
+
+
+@pytest.mark.parametrize(("per_day", "warned"), [(5, True), (2000, False)])
+def test_a_release_that_is_expected_to_be_of_no_use_is_warned_of(tmp_path: Path, per_day: int, warned: bool) -> None:
+    data = table(per_day=per_day)
+    crowd = pa.array(data["lon"].to_numpy() * 0.1)  # all in a tenth of the width
+    report = run(load_config(write(tmp_path, data.set_column(1, "lon", crowd))))
+    assert ("Warning: At this ε the release is expected to be no better" in "\n".join(report.summary())) == warned

@@ -31,7 +31,8 @@ class RunReport:
 
     ``first_tick`` to ``last_tick`` were taken by this run (none if the last is before the first). Of them those from
     ``first_release`` on are released in ``releases``. ``missing`` ticks of earlier runs are not in that folder. The
-    next tick ends at ``next_end`` (None if there is none, or ticks go by rows).
+    next tick ends at ``next_end`` (None if there is none, or ticks go by rows). ``warning`` says if the last release is
+    expected, by its own noise, to be of little use.
     """
 
     first_tick: int
@@ -40,6 +41,7 @@ class RunReport:
     releases: Path
     description: str
     next_end: datetime | None = None
+    warning: str = ""
     missing: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     private_notes: list[str] = field(default_factory=list)
@@ -56,6 +58,8 @@ class RunReport:
                 f"{self.releases.resolve()} lacks files of tick(s) {_ranges(self.missing)}. They were released once "
                 "and cannot be made again: put them back from a copy."
             )
+        if self.warning:
+            lines.append(f"Warning: {self.warning}")
         if self.next_end is not None:
             lines.append(f"Tick {self.last_tick + 1} ends at {self.next_end.isoformat(' ')}; run again after that.")
         return lines
@@ -151,6 +155,8 @@ def _take_all(
     report.missing = folder.missing(stream.tick, folder.first_tick)
     if config.clock and (config.clock.count is None or stream.tick < config.clock.count):
         report.next_end = config.clock.end_of(stream.tick + 1)
+    if stream.release is not None and stream.tick >= prepared.first:
+        report.warning = stream.release.usefulness.warning
     report.private_notes = operator_notes(prepared, stream, config)
     return report
 

@@ -22,6 +22,7 @@ from phdstream.release.counts import Counts, check_confidence
 from phdstream.release.estimate import Estimate
 from phdstream.release.maps import cell_shapes, check_planar, geodataframe, h3_shapes, layer_shapes
 from phdstream.release.tables import arrow_table
+from phdstream.release.usefulness import Usefulness, usefulness
 
 __all__ = ["Release"]
 
@@ -169,6 +170,11 @@ class Release:
         Coordinates are numbers; on a `Hierarchy` they are the names of places.
         """
         return self.domain.sample(self.leaves, self.points, self.key)
+
+    @cached_property
+    def usefulness(self) -> Usefulness:
+        """What is expected of the release, by its own noise: ``warning`` says where it is no better than nothing."""
+        return usefulness(self.domain, self.estimate)
 
     def changes(self) -> Changes:
         """Return the synthetic points that appeared and disappeared since the previous release.

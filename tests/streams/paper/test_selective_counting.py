@@ -214,7 +214,8 @@ def test_in_a_set_of_several_kinds_an_item_costs_the_selector_and_its_own_counte
     counters: Any, neighbours: Any
 ) -> None:
     """The paper's theorem with a counter of its own for each label, by enumeration."""
-    ratios = [abs(loss) for _, loss, _, _ in losses(counters, *neighbours, window=(-1, 1, 3))]
+    stream, neighbour = neighbours
+    ratios = [abs(loss) for _, loss, _, _ in losses(counters, stream, neighbour, window=(-1, 1, 3))]
     (changed,) = {int(label) for label in np.argwhere(np.subtract(*neighbours))[:, 1]}
     assert max(ratios) <= 0.5 + counters[changed].epsilon + 1e-12
     assert max(ratios) > 0.5 + 0.4 * counters[changed].epsilon

@@ -37,7 +37,7 @@ COUNTERS = {
     "hybrid": Hybrid(EPSILON),
 }
 every_counter = pytest.mark.parametrize("counter", COUNTERS.values(), ids=COUNTERS)
-MIXED = {
+MIXED: dict[str, Any] = {
     "two kinds by level": ByLevel(EPSILON, (Block(EPSILON, size=3), Simple(EPSILON)), (1, 2)),
     "four kinds by level": ByLevel(
         EPSILON, (Hybrid(EPSILON), Block(EPSILON), BinaryTree(EPSILON, horizon=5), Simple(EPSILON)), (1, 2, 3, 4)

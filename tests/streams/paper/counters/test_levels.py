@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_every_item_at_every_node_loses_at_most_epsilon(node: int) -> None:
     alone, own = LossMeter(steps), kind.start(steps)
     for item in range(steps):
         values = (items == item).astype(np.int64)
-        state, _ = MIXED.step(state, values, _At(meter, items), np.full(steps, node))
+        state, _ = MIXED.step(state, values, cast(Any, _At(meter, items)), np.full(steps, node))
         own, _ = kind.step(own, values, alone, items)
     assert meter.loss.max() <= EPSILON * (1 + 1e-12)
     np.testing.assert_array_equal(meter.loss, alone.loss)
