@@ -1,7 +1,7 @@
 """Whether `phdstream plan` is right: what it says of four real streams before they are seen, and how they then went.
 
     python -m benchmarks.advice run DATA     # docs/results/advice.csv; some ten minutes; DATA holds the files
-    python -m benchmarks.advice draw DATA    # docs/figures/choosing-*.png: one city at several settings; needs Pillow
+    python -m benchmarks.advice draw DATA    # docs/figures/choosing-epsilon.png: one city at several ε; needs Pillow
 
 Each stream is New York's, in a box of about 55 km by 55 km. The plan is told only what its custodian would say without
 looking: about how many events a tick has, how many ticks there are, and whether records expire.
