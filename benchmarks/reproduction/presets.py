@@ -118,13 +118,13 @@ PRESETS: dict[str, dict[str, Any]] = {
     "gowalla-30-day": _paper("gowalla-30-day", _ALL, _DELETION_T0, 60),
     "gowalla-30-day-sensitivity": _paper("gowalla-30-day", _SENSITIVITY, [150, 300], 60),
     "uber-state": _paper("uber-state", _ALL, _NEW_YORK_T0, 12),
-    "uber-boroughs": _paper("uber-boroughs", _ALL, _NEW_YORK_T0, 12),
-    "uber-streets": _paper("uber-streets", _ALL, _NEW_YORK_T0, 15),
+    "uber-boroughs": _paper("uber-boroughs", _ALL, _NEW_YORK_T0, 20),
+    "uber-streets": _paper("uber-streets", _ALL, _NEW_YORK_T0, 20),
     "taxi-state": _paper("taxi-state", _ALL, _NEW_YORK_T0, 12),
-    "taxi-boroughs": _paper("taxi-boroughs", _ALL, _NEW_YORK_T0, 12),
-    "taxi-streets": _paper("taxi-streets", _ALL, _NEW_YORK_T0, 15),
-    "taxi-sample-state": _paper("taxi-sample-state", _ALL, _NEW_YORK_T0, 8),
-    "taxi-sample-streets": _paper("taxi-sample-streets", _ALL, _NEW_YORK_T0, 8),
+    "taxi-boroughs": _paper("taxi-boroughs", _ALL, _NEW_YORK_T0, 20),
+    "taxi-streets": _paper("taxi-streets", _ALL, _NEW_YORK_T0, 20),
+    "taxi-sample-state": _paper("taxi-sample-state", _ALL, _NEW_YORK_T0, 13),
+    "taxi-sample-streets": _paper("taxi-sample-streets", _ALL, _NEW_YORK_T0, 13),
 }
 """The paper's experiments by name, as an experiment file would have them."""
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from phdstream.arrays import Ints
 from phdstream.domains import ROOT
-from phdstream.errors import InputError, shown
+from phdstream.errors import InputError, did_you_mean, shown
 from phdstream.privacy.budget import check_enough
 from phdstream.streams.paper.counters.binary import BinaryTree, Hybrid
-from phdstream.streams.paper.counters.counter import Block, Counter, Simple, counter_kinds
+from phdstream.streams.paper.counters.counter import Block, Counter, Simple
 from phdstream.streams.paper.counters.levels import ByLevel
 
 __all__ = ["CounterChoice", "LevelRule", "by_level", "counter_from_dict", "make_counter"]
@@ -76,7 +76,7 @@ def make_counter(choice: CounterChoice | dict[str, Any], epsilon: float, first_n
     if isinstance(choice, dict):
         return counter_from_dict(choice)
     if isinstance(choice, str):
-        return counter_kinds(choice, _BY_NAME)(epsilon)
+        return _kind(choice, _BY_NAME)(epsilon)
     if isinstance(choice, LevelRule):
         return choice.counter(epsilon, first_nodes)
     error = InputError(f"counter must be one of {', '.join(_BY_NAME)}, or a function from a budget to a counter.")
@@ -95,4 +95,11 @@ def counter_from_dict(spec: dict[str, Any]) -> Counter:
     if "kinds" in fields:
         fields |= {"kinds": tuple(map(counter_from_dict, fields["kinds"]))}
         fields |= {"first_nodes": tuple(fields["first_nodes"])}
-    return counter_kinds(fields.pop("type"), _BY_CLASS)(**fields)
+    return _kind(fields.pop("type"), _BY_CLASS)(**fields)
+
+
+def _kind(name: str, kinds: dict[str, type[Counter]]) -> type[Counter]:
+    """Return the kind of counter with that name."""
+    if name not in kinds:
+        raise InputError(f"unknown counter {shown(name)}: {did_you_mean(name, kinds)}")
+    return kinds[name]

@@ -21,10 +21,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from phdstream.arrays import Floats, Ints
-from phdstream.errors import BudgetError, InputError, check_whole, did_you_mean, shown
+from phdstream.errors import BudgetError, InputError, check_whole, shown
 from phdstream.privacy import Noise, noise_variance, scale_for
 
-__all__ = ["Block", "Counter", "Simple", "counter_kinds", "total_deviation"]
+__all__ = ["Block", "Counter", "Simple", "total_deviation"]
 
 
 @dataclass(frozen=True)
@@ -218,10 +218,3 @@ def _chernoff(scales: Floats, failure: float) -> float:
     s = np.linspace(0.001, 0.999, 999) * rate.min()
     log_moment = 2 * np.log(-np.expm1(-rate)) - np.log(-np.expm1(s - rate)) - np.log(-np.expm1(-s - rate))
     return float(((np.log(2 / failure) + times @ log_moment) / s).min())
-
-
-def counter_kinds(name: str, kinds: dict[str, type[Counter]]) -> type[Counter]:
-    """Return the kind of counter with that name."""
-    if name not in kinds:
-        raise InputError(f"unknown counter {shown(name)}: {did_you_mean(name, kinds)}")
-    return kinds[name]
