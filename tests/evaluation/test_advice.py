@@ -111,3 +111,11 @@ def test_where_nothing_wins_by_the_papers_metric_it_is_said() -> None:
 
 def test_every_metric_is_in_the_report() -> None:
     assert {metric.column for metric in METRIC_TEXTS} == set(METRICS)
+
+
+def test_early_releases_that_are_worse_than_nothing_are_named() -> None:
+    later = pa.concat_tables([table({"tracking": 1.5}, ticks=(4, 8)), table({"tracking": 0.2}, ticks=(12, 16))])
+    text = "\n".join(advice(small(methods=["tracking"]), later))
+    assert "worse than publishing nothing: ε = 1 up to tick 8, better from 12 on" in text
+    assert "Early releases" not in said({"tracking": 0.2})
+    assert "Early releases" not in said({"tracking": 1.2})

@@ -97,4 +97,5 @@ def test_publishing_nothing_scores_exactly_one_by_the_weighted_error() -> None:
     assert relative_error(true, none, 400) < relative_error(true, close, 400)
     assert weighted_error(true, none) == 1.0
     assert weighted_error(true, close) < 0.2
-    assert weighted_error(none, none) == 0.0
+    assert weighted_error(none, none) == 1.0  # nor where there is nothing to be seen
+    assert weighted_error(none, none + 1) > 1

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from phdstream.evaluation.experiment import Experiment
 from phdstream.evaluation.setting import load_setting
-from phdstream.evaluation.summary import Key, Mean, common_ticks, means, recommend
+from phdstream.evaluation.summary import Key, Mean, common_ticks, curves, means, recommend
 
 __all__ = ["USABLE", "advice"]
 
@@ -42,7 +42,8 @@ def advice(experiment: Experiment, results: pa.Table, size: str = "small") -> li
     summary = means(common_ticks(results))
     best = {each: recommend(results, private, each) for each in experiment.queries}
     chosen = _plain(best[size][max(best[size])][0])
-    parts = [_usable(best), *_method(experiment, best[size], summary, size), _start(experiment, summary, chosen, size)]
+    parts = [_usable(best), *_method(experiment, best[size], summary, size), _since(best[size], results, size)]
+    parts += [_start(experiment, summary, chosen, size)]
     parts += [_choice(chosen, ending, summary, size) for ending in _CHOICES]
     return [text for text in [*parts, _events(experiment), _UNIT, _LOOKING * experiment.private] if text]
 
@@ -62,7 +63,7 @@ def _usable(best: dict[str, Best]) -> str:
         return (
             "No ε that was tried gives a usable map of this data, not even for large queries"
             + (": everything is worse than publishing nothing" if worse else "")
-            + ". Publish the total alone, take longer ticks or a larger ε, or wait until there are more points."
+            + ". Publish no more than the total, take longer ticks or a larger ε, or wait until there are more points."
         )
     each = ", ".join(f"{size} {f'ε = {min(of):g}' if of else 'none that was tried'}" for size, of in least.items())
     return (
@@ -86,6 +87,22 @@ def _method(experiment: Experiment, best: Best, summary: dict[Key, Mean], size: 
             + (f" So {' or '.join(better)} would be better." if better else "")
         )
     return each
+
+
+def _since(best: Best, results: pa.Table, size: str) -> str:
+    """Return from which tick on the best methods are better than nothing, where their first releases are not."""
+    lines, each = curves(results), []
+    for epsilon, (method, t0, _) in sorted(best.items()):
+        line = lines[size, epsilon, t0, method]
+        worse = np.flatnonzero(line.mean >= 1)
+        if worse.size and worse[-1] + 1 < line.tick.size:
+            each.append(f"ε = {epsilon:g} up to tick {line.tick[worse[-1]]}, better from {line.tick[worse[-1] + 1]} on")
+    if not each:
+        return ""
+    return (
+        f"Early releases of these, {size} queries, are worse than publishing nothing: {'; '.join(each)} (of the ticks "
+        "that were measured). A later start (start_after) leaves them out."
+    )
 
 
 def _start(experiment: Experiment, summary: dict[Key, Mean], method: str, size: str) -> str:

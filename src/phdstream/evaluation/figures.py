@@ -35,7 +35,7 @@ def draw_metric(
     for axis in axes[-1]:
         axis.set_xlabel(_clock_label(experiment))
     handles, names = axes[0, 0].get_legend_handles_labels()
-    across = 3 if axes.shape[1] > 1 else 2  # three do not fit above a single panel
+    across = 3 if axes.shape[1] > 2 else 2  # three do not fit above fewer panels
     figure.legend(handles, names, loc="outside upper center", ncols=across, frameon=False, fontsize=9)
     return picture_of(say_private(figure, experiment.label))
 

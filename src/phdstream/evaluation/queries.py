@@ -83,9 +83,10 @@ def weighted_error(true: Floats | Ints, estimated: Floats | Ints) -> float:
 
     A missing point and an invented one cost the same, wherever they are. Publishing nothing misses every point, so it
     scores exactly 1, on any data; a release scores less if it puts more points where they belong than elsewhere.
-    Where no query holds a point, the error is that of one point.
+    Where no query holds a point, one is taken to be missed, so that publishing nothing scores 1 there too.
 
     >>> weighted_error(np.array([10, 0]), np.array([11, 1])), weighted_error(np.array([10, 3]), np.zeros(2))
     (0.2, 1.0)
     """
-    return float(np.abs(estimated - true).sum() / max(1, true.sum()))
+    held, off = float(true.sum()), float(np.abs(estimated - true).sum())
+    return off / held if held > 0 else 1 + off

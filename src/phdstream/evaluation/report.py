@@ -78,7 +78,7 @@ def _metric(experiment: Experiment, metric: MetricText, results: pa.Table, pictu
     if metric.column == "error" and (warning := nothing_wins(experiment, summary)):
         parts.append(f"<p><strong>{html.escape(warning)}</strong></p>")
     for size in metric.sizes(experiment.queries):
-        caption = f"{metric.axis(size).capitalize()}, over time. {_LINES}"
+        caption = " ".join(f"{metric.axis(size)}, over time. {_LINES}".split())
         parts += [f"<h3>{size.capitalize()} queries</h3>" if metric.by_size else ""]
         parts += [_table(experiment, size, summary), _figure(pictures[metric.file(size)], caption)]
     return parts
