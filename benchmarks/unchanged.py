@@ -32,7 +32,7 @@ STREETS = [shapely.LineString([(0, y), (1000, y)]) for y in range(0, 1001, 100)]
     shapely.LineString([(x, 0), (x + 37, 1000)]) for x in range(0, 900, 150)
 ]
 HOSPITALS = {"US": {"NY": ["A", "B", "C"], "CA": ["D"]}, "FR": {"Paris": ["E", "F"]}, "MC": ["G"]}
-UNIT_SQUARE = phd.Box([(0, 1), (0, 1)])
+UNIT_SQUARE = phd.Box([(0, 1), (0, 1)], depth=20)
 DOMAINS: dict[str, Callable[[], phd.Domain]] = {
     "box": lambda: phd.Box([(-74.3, -73.7), (40.5, 41.0)], depth=16),
     "box by quarters": lambda: phd.Box([(0, 1), (0, 1)], fanout=4, depth=8),

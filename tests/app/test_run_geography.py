@@ -12,10 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 import shapely
 
+from phdstream.app.check import check
 from phdstream.app.config import load_config
 from phdstream.app.run import run
 from phdstream.domains.outlines import land
-from phdstream.errors import ConfigError, UnusableError
+from phdstream.errors import ConfigError, StateError, UnusableError
 
 pytestmark = pytest.mark.slow
 
@@ -141,9 +142,30 @@ def test_bad_domains(tmp_path: Path, domain: str, message: str) -> None:
         load_config(prepare(tmp_path, domain, degrees()))
 
 
+BOX = 'type = "box"\nbounds = [[4, 6], [50, 52]]\n'
+
+
+def test_degrees_have_cells_of_ten_metres_unless_told(tmp_path: Path) -> None:
+    depths = {}
+    for fine in ("", 'resolution = "10 m"', 'resolution = "0.5 km"', "resolution = 0.01", "depth = 9"):
+        config = load_config(prepare(tmp_path, BOX + fine, degrees()))
+        depths[fine] = config.domain.depth
+    assert list(depths.values()) == [28, 28, 17, 15, 9]
+    lines = check(config).lines
+    assert "depth: 9, finest cells about 7.8 km wide" in lines
+    with pytest.raises(ConfigError, match="not both"):
+        load_config(prepare(tmp_path, BOX + 'depth = 9\nresolution = "10 m"', degrees()))
+
+
+def test_a_stream_begun_with_another_depth_says_which(tmp_path: Path) -> None:
+    run(load_config(prepare(tmp_path, BOX + "depth = 20", degrees())))
+    with pytest.raises(StateError, match=r"domain = \{'depth': 20\}, but \{'depth': 28\} was asked for.*set it back"):
+        run(load_config(prepare(tmp_path, BOX, degrees())))
+
+
 @pytest.mark.skipif(not SHARED.exists(), reason="no shared data here")
 class TestRealFiles:
-    """Two ticks each; the full runs are in docs/geography.md."""
+    """Two ticks each; maps of whole months are in docs/geography.md, drawn by benchmarks/geography.py."""
 
     def config(self, folder: Path, file: str, domain: str, start: str, end: str) -> Path:
         text = CONFIG.format(coordinates='["lon", "lat"]', domain=domain, format="geoparquet")

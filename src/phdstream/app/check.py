@@ -14,6 +14,7 @@ from pathlib import Path
 from phdstream.app.config import Config
 from phdstream.app.findings import coordinate_hints, unusable
 from phdstream.app.prepare import Prepared, prepare
+from phdstream.domains.resolution import metres_wide
 from phdstream.io.sinks.writers import encode_cells, encode_points
 from phdstream.privacy import User
 from phdstream.release import Release
@@ -76,9 +77,11 @@ def _ready(prepared: Prepared, config: Config) -> str:
 def _rows(prepared: Prepared, config: Config) -> list[str]:
     """Return what becomes of the rows."""
     tally = prepared.tally
-    crs = config.domain.crs or "none stated: coordinates are taken as they are"
+    crs, metres = config.domain.crs or "none stated: coordinates are taken as they are", config.domain.cell_metres
     lines = [
         f"coordinate system: {crs}",
+        f"depth: {config.domain.depth}"
+        + ("" if metres is None else f", finest cells about {metres_wide(metres)} wide"),
         f"files: {len(prepared.ledger.records)} known or read now, {prepared.skipped} of them read before and done",
         f"rows read: {tally.rows:,}",
         f"  usable now: {tally.usable:,}",

@@ -27,7 +27,10 @@ _KNOWN: dict[str, tuple[set[str], set[str]]] = {  # section: (required, optional
         {"time", "sign", "user", "bad_rows", "delimiter", "decimal", "encoding", "time_format", "memory"},
     ),
     "ticks": (set(), {"every", "start", "end", "grace", "rows"}),
-    "domain": ({"type"}, {"bounds", "fanout", "depth", "dimension", "crs", "tree_crs", *DOMAIN_FILES, "snap"}),
+    "domain": (
+        {"type"},
+        {"bounds", "fanout", "depth", "resolution", "dimension", "crs", "tree_crs", *DOMAIN_FILES, "snap"},
+    ),
     "privacy": ({"epsilon", "unit"}, {"tree_share"}),
     "stream": (set(), {"method", "counter", "threshold", "window", "start_after", "max_nodes"}),
     "output": ({"releases", "state"}, {"format"}),

@@ -9,17 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phdstream.arrays import Bools, Floats, Ints
-from phdstream.domains.arguments import check_bounds, check_depth, check_fanout, check_names, most_halvings
+from phdstream.domains.arguments import check_bounds, check_fanout, check_names, most_halvings
 from phdstream.domains.chunks import in_chunks
 from phdstream.domains.codes import MAX_BITS, ROOT, compress_bits, hash_uniform, spread_bits
 from phdstream.domains.domain import CoveredShare, Domain
+from phdstream.domains.resolution import Resolution, ground_units, levels_for
 from phdstream.domains.shapes.projection import crs_name
 from phdstream.errors import InputError
 
 __all__ = ["Box"]
-
-_HALVINGS_BY_DEFAULT = 10
-"""Halvings per coordinate unless told otherwise: a 1024 x 1024 grid in the plane."""
 
 
 class Box(Domain):
@@ -32,7 +30,13 @@ class Box(Domain):
     ``crs`` says in what coordinate system the bounds are: points and layers in another one are converted, and maps and
     files name it. A point on a dividing line belongs to the upper part; the outer upper bound belongs to the box.
 
+    The finest cells are about as wide as ``resolution`` says: "10 m", "0.5 km", or a number of the box's units; or
+    ``depth`` is given. By default they are of 10 m if the box is in degrees or metres, by its ``crs`` or because its
+    coordinates are called longitude and latitude, and a box in other units has ten halvings a coordinate.
+
     >>> city = Box([(-74.3, -73.7), (40.5, 41.0)], names=("lon", "lat"))
+    >>> city.depth, round(city.cell_metres)
+    (25, 9)
     >>> codes, inside = city.encode(np.array([[-74.0, 40.7], [0.0, 0.0]]))
     >>> inside.tolist()
     [True, False]
@@ -48,6 +52,7 @@ class Box(Domain):
         depth: int | None = None,
         names: Sequence[str] | None = None,
         crs: Any = None,
+        resolution: Resolution = None,
     ) -> None:
         self.crs = crs_name(crs)
         self._low, self._high = check_bounds(bounds)
@@ -58,8 +63,8 @@ class Box(Domain):
         limit = min(MAX_BITS, most_halvings(self._low, self._high)) // bits
         if limit < 1:
             raise InputError("bounds are too narrow to be split: floating point has hardly a number between them.")
-        by_default = min(limit, max(1, _HALVINGS_BY_DEFAULT * self.dimension // bits))
-        self.level_bits = (bits,) * check_depth(depth, by_default, limit)
+        extent, self._metres = self._high - self._low, ground_units(self.crs, self.names, self._low, self._high)
+        self.level_bits = (bits,) * levels_for(depth, resolution, extent, self._metres, bits, limit)
         self._halvings = [len(range(axis, self.total_bits, self.dimension)) for axis in range(self.dimension)]
         self._step = (self._high - self._low) / 2.0 ** np.array(self._halvings)
 
@@ -67,6 +72,11 @@ class Box(Domain):
     def grid_axes(self) -> int:
         """How many coordinates the bits of a code halve in turn: all."""
         return self.dimension
+
+    @property
+    def cell_metres(self) -> float | None:
+        """How wide the finest cells are, in metres."""
+        return None if self._metres is None else float(np.sqrt(np.prod(self._step * self._metres)))
 
     def encode(self, points: Floats) -> tuple[Ints, Bools]:
         """Return each point's code and whether it is in the box; NaN and infinity are not."""

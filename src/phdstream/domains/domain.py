@@ -26,9 +26,8 @@ _SPREAD = 64
 class Domain(ABC):
     """A place Ω with a fixed tree of nested parts, each named by a 64-bit node (see `phdstream.domains.codes`).
 
-    The tree is public and fixed before any data is seen. All methods work on whole arrays. ``level_bits`` says how many
-    bits of the code each level takes; ``fanout`` is the most children a node can have; ``crs`` is the coordinate
-    system of users' points, if one is named.
+    The tree is public and fixed before any data is seen. All methods work on whole arrays. ``level_bits``: the bits of
+    the code that each level takes; ``fanout``: the most children a node can have; ``crs``: users' coordinate system.
 
     A domain that can compare nodes with queries pair by pair defines ``covered(nodes, queries, exact)`` for the queries
     of `overlap`: the share of each node's measure inside the query at the same position, 0 and 1 always exact, parts
@@ -47,6 +46,11 @@ class Domain(ABC):
     def from_dict(cls, fields: dict[str, Any]) -> Self:
         """Return the domain that `to_dict` described, ``type`` left out: here, from the constructor's arguments."""
         return cls(**fields)
+
+    @property
+    def cell_metres(self) -> float | None:
+        """How wide the finest cells are in metres (a square of their area), if units are known."""
+        return None
 
     @property
     def grid_axes(self) -> int:
@@ -120,7 +124,7 @@ class Domain(ABC):
         return share
 
     def covered_by(self, shapes: NDArray[Any]) -> CoveredShare | None:
-        """Return the share of nodes inside polygons, which are named by their positions in ``shapes``, pair by pair."""
+        """Return what tells the share of nodes inside polygons, named by their positions in ``shapes``, in pairs."""
         return None
 
     def spread(self, nodes: Ints) -> Floats:

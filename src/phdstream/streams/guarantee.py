@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from phdstream.domains.resolution import metres_wide
 from phdstream.streams.method import Method
 from phdstream.streams.setting import Setting
 from phdstream.version import __version__
@@ -59,6 +60,7 @@ def describe(setting: Setting, method: Method, kind: str) -> str:
         f"Promise: {_claim(setting, method)}.",
         *_meaning(method),
         f"Records: {_lifetime(setting)}",
+        *_resolution(setting),
         *method.describe(),
         f"Private at rest: {_at_rest(setting, method)}.",
     ]
@@ -73,6 +75,11 @@ def _meaning(method: Method) -> list[str]:
         f"  Whatever is published, ever, is at most e^{exactly(epsilon)} = {np.exp(epsilon):.3g} times as likely with "
         "one\n  such unit in the data as without it, or the reverse. Smaller ε is more private.",
     ]
+
+
+def _resolution(setting: Setting) -> list[str]:
+    metres = setting.domain.cell_metres
+    return [] if metres is None else [f"Resolution: the finest cells are about {metres_wide(metres)} wide."]
 
 
 def _lifetime(setting: Setting) -> str:

@@ -23,6 +23,7 @@ __all__ = [
     "FORMAT",
     "Arrays",
     "decode_state",
+    "differing",
     "encode_state",
     "nest",
     "read_state",
@@ -105,3 +106,15 @@ def nest(prefix: str, arrays: Arrays) -> Arrays:
 def unnest(prefix: str, arrays: Arrays) -> Arrays:
     """Return the arrays under a prefix, without it."""
     return {name[len(prefix) + 1 :]: array for name, array in arrays.items() if name.startswith(prefix + ".")}
+
+
+def differing(was: Any, wanted: Any) -> tuple[Any, Any]:
+    """Return two pieces of plain data, or the parts in which two dictionaries differ.
+
+    >>> differing({"type": "cube", "depth": 3}, {"type": "cube", "depth": 4})
+    ({'depth': 3}, {'depth': 4})
+    """
+    if not isinstance(was, dict) or not isinstance(wanted, dict):
+        return was, wanted
+    differ = [key for key in was | wanted if was.get(key) != wanted.get(key)]
+    return {key: was.get(key) for key in differ}, {key: wanted.get(key) for key in differ}

@@ -241,10 +241,11 @@ def test_areas_of_one_level_differ_by_a_factor_of_at_most_two(level: int) -> Non
     assert areas.max() / areas.min() < 2.1
 
 
-def test_the_finest_cells_are_of_about_a_kilometre_by_default() -> None:
+def test_the_finest_cells_are_of_about_ten_metres_by_default() -> None:
     globe = Globe()
-    areas = globe.measure(some_nodes(globe, globe.depth, 1000))
-    assert 0.7 < np.sqrt(areas.min()) < np.sqrt(areas.max()) < 1.3
+    metres = 1000 * np.sqrt(globe.measure(some_nodes(globe, globe.depth, 1000)))
+    assert 6 < metres.min() < metres.mean() < metres.max() < 13
+    assert metres.mean() == pytest.approx(globe.cell_metres, rel=0.05)
 
 
 def test_areas_keep_their_accuracy_in_the_smallest_cells() -> None:
@@ -547,7 +548,7 @@ def test_plain_data_gives_the_same_globe_back() -> None:
 def test_levels_and_bits() -> None:
     globe = Globe(depth=4)
     assert (globe.depth, globe.fanout, globe.level_bits, globe.total_bits) == (4, 6, (3, 2, 2, 2), 9)
-    assert Globe().depth == 14
+    assert Globe().depth == 21
     assert Globe(depth=29).total_bits <= 62
 
 
@@ -600,7 +601,7 @@ def test_the_root_is_no_s2_cell() -> None:
         ([6 << 61 | 1 << 60], "not ids of S2 cells"),
         ([1 << 59], "not ids of S2 cells"),
         ([1 << 61], "not ids of S2 cells"),
-        ([1], "finer than this tree's, of level 13: take their parents"),
+        ([1], "finer than this tree's, of level 20: take their parents"),
         ([1.5], "whole numbers of 64 bits"),
         (["4876100000000000"], "whole numbers of 64 bits"),
         ([[1 << 60]], "whole numbers of 64 bits"),

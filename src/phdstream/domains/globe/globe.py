@@ -17,6 +17,7 @@ from phdstream.domains.globe.overlap import cut_shares, inside_and_touched
 from phdstream.domains.globe.s2 import Cells, cells_of, codes_of, grid_position, spherical_area, to_face
 from phdstream.domains.globe.s2_ids import nodes_from_s2_ids, s2_ids
 from phdstream.domains.globe.uniform import grid_in, points_in
+from phdstream.domains.resolution import METRES_PER_DEGREE, Resolution, levels_for
 from phdstream.errors import InputError
 
 __all__ = ["Globe"]
@@ -24,8 +25,8 @@ __all__ = ["Globe"]
 _RADIUS = 6371.0071809
 """Kilometres: the radius of the sphere with as much surface as the Earth (WGS 84)."""
 _FACES = 6
-_DEPTH_BY_DEFAULT = 14
-"""S2 level 13: cells of 1.3 km² on average."""
+_FACE_METRES = 9_219_800.0
+"""The side of a square as large as a face: a sixth of the Earth's surface."""
 _DEPTH_LIMIT = 29
 """S2 level 28: cells of 3 cm, some ten million times the rounding error of a longitude in degrees."""
 _PAIRS_AT_ONCE = 4096
@@ -39,7 +40,7 @@ class Globe(Domain):
     The root has six children, the faces of a cube around the Earth, and every other node has four, in the order of
     S2's Hilbert curve: a node of level ℓ is an S2 cell of level ℓ - 1. Cells of one level differ in area by a factor
     of at most 2.1. Longitudes run from -180 to 180, which are one meridian, and latitudes from -90 to 90. The finest
-    cells are of about 1 km unless ``depth`` says otherwise; each level more halves them.
+    cells are of about 10 m unless ``resolution`` ("1 km", or a number of degrees) or ``depth`` says otherwise.
 
     Geometry is on the sphere: longitude and latitude are taken as spherical ones, as S2 does, and areas are in km²
     on the sphere with as much surface as the Earth. The true ellipsoidal area of a cell differs by less than 1%.
@@ -60,9 +61,19 @@ class Globe(Domain):
 
     crs = "EPSG:4326"
 
-    def __init__(self, *, depth: int | None = None, names: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, *, depth: int | None = None, names: Sequence[str] | None = None, resolution: Resolution = None
+    ) -> None:
         self.names = ("lon", "lat") if names is None else check_names(names, self.dimension)
-        self.level_bits = (3,) + (2,) * (check_depth(depth, _DEPTH_BY_DEFAULT, _DEPTH_LIMIT) - 1)
+        face, degree = np.full(2, _FACE_METRES / METRES_PER_DEGREE), np.full(2, METRES_PER_DEGREE)
+        below = None if depth is None else max(1, check_depth(depth, 1, _DEPTH_LIMIT) - 1)
+        levels = levels_for(below, resolution, face, degree, bits=2, limit=_DEPTH_LIMIT - 1)
+        self.level_bits = (3,) + (2,) * (0 if depth == 1 else levels)
+
+    @property
+    def cell_metres(self) -> float:
+        """How wide the finest cells are, in metres: on average."""
+        return _FACE_METRES / (1 << self._finest)
 
     @property
     def _finest(self) -> int:
@@ -164,10 +175,7 @@ class Globe(Domain):
         return np.concatenate([self.spread(different[coarse]), self.spread(different[~coarse])])[which]
 
     def covered_by(self, shapes: NDArray[Any]) -> CoveredShare:
-        """Return what tells the share of nodes inside polygons, pair by pair; see `Domain`.
-
-        Parts are found by points spread evenly over the node.
-        """
+        """Return what tells the share of nodes inside polygons, pair by pair: parts by points spread over the node."""
         import shapely
 
         from phdstream.domains.shapes.cover import ShapeCover
@@ -177,9 +185,8 @@ class Globe(Domain):
         def covered(nodes: Ints, at: Ints, exact: Bools) -> Floats:
             share = cover.rough(self.bounds(nodes), at)
             cut = np.flatnonzero(exact & (share == 0.5))
-            points = self._spread_by_level(nodes[cut])
-            inside = shapely.intersects_xy(shapes[at[cut], None], points[:, :, 0], points[:, :, 1])
-            share[cut] = inside.mean(axis=1)
+            x, y = np.moveaxis(self._spread_by_level(nodes[cut]), 2, 0)
+            share[cut] = shapely.intersects_xy(shapes[at[cut], None], x, y).mean(axis=1)
             return share
 
         return covered

@@ -19,7 +19,6 @@ from phdstream.errors import InputError, shown
 
 __all__ = ["box_around", "check_planar", "check_snap", "project", "read_binary", "read_lines"]
 
-_FINEST_METRES = 20.0
 _MOST_HALVINGS = 16
 _FARTHEST = 1e30
 """No distance on any map is as large; NaN and infinity are not below it."""
@@ -99,29 +98,12 @@ def check_planar(projection: Projection, lines: NDArray[Any]) -> None:
     )
 
 
-def box_around(
-    ends: Floats,
-    bounds: Sequence[Sequence[float]] | None,
-    fanout: int,
-    depth: int | None,
-    names: Sequence[str] | None,
-    crs: str | None,
-) -> Box:
-    """Return the box of the tree: the one asked for, or one just around the segments and as deep as makes sense."""
+def box_around(ends: Floats, bounds: Sequence[Sequence[float]] | None, tree: dict[str, Any]) -> Box:
+    """Return the box of the tree: the one asked for, or one just around the segments."""
     low, high = ends.reshape(-1, 2).min(axis=0), ends.reshape(-1, 2).max(axis=0)
     margin = (high - low).max() / 1024
-    bounds = np.column_stack([low - margin, high + margin]).tolist() if bounds is None else bounds
-    box = Box(bounds, fanout=fanout, depth=depth, names=names)
+    box = Box(np.column_stack([low - margin, high + margin]).tolist() if bounds is None else bounds, **tree)
     outer = box.bounds(np.array([ROOT]))[0]
     if box.dimension != 2 or (low < outer[:2]).any() or (high > outer[2:]).any():
         raise InputError(f"bounds must hold all lines, which reach from {low.tolist()} to {high.tolist()}.")
-    if depth is None and crs is not None:
-        metres = float((outer[2:] - outer[:2]).max()) * metres_per_unit(crs)
-        halvings = 2 * round(math.log2(max(metres / _FINEST_METRES, 2)))
-        box = Box(bounds, fanout=fanout, depth=max(1, halvings // (box.fanout.bit_length() - 1)), names=names)
     return box
-
-
-def metres_per_unit(crs: str) -> float:
-    axes = need("pyproj").CRS(crs).axis_info
-    return float(axes[0].unit_conversion_factor) if axes else 1.0

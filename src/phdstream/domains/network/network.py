@@ -19,9 +19,10 @@ from phdstream.domains.domain import Domain
 from phdstream.domains.network.clipped_segments import ClippedSegments
 from phdstream.domains.network.line_input import box_around, check_planar, check_snap, project, read_binary, read_lines
 from phdstream.domains.network.nearest import NearestSegment
-from phdstream.domains.network.overlap import share_inside, tiles_of
+from phdstream.domains.network.overlap import open_outward, share_inside, tiles_of
 from phdstream.domains.network.segments import Segments, straight_segments
 from phdstream.domains.network.tiled_lines import TiledLines
+from phdstream.domains.resolution import Resolution
 from phdstream.domains.shapes.projection import Projection, is_geographic
 from phdstream.errors import InputError
 
@@ -39,8 +40,7 @@ class Network(Domain):
     snap: how far from a line a point may be, in units of ``tree_crs``; farther points are outside.
     crs, tree_crs: the coordinates of lines and points, and the planar system in which lengths are measured, such as
         ``crs="EPSG:4326", tree_crs="EPSG:32618"``. Without any, coordinates are taken as planar.
-    depth, fanout: of the tree; by default its finest nodes are about 20 metres wide, or it has 20 halvings in all
-        when the unit is not known.
+    depth, resolution, fanout: of the tree, as for `Box`, in units of ``tree_crs``.
     bounds: what is halved, ``[(x low, high), (y low, high)]`` in ``tree_crs``; by default just around the lines.
 
     A node is the part of the lines in a node of a `Box`; one without lines is not in the tree. Lengths are whole
@@ -68,6 +68,7 @@ class Network(Domain):
         fanout: int = 2,
         names: Sequence[str] | None = None,
         bounds: Sequence[Sequence[float]] | None = None,
+        resolution: Resolution = None,
     ) -> None:
         self.snap = check_snap(snap)
         self._lines, own = read_lines(lines, crs)
@@ -76,7 +77,8 @@ class Network(Domain):
         check_planar(self._projection, self._lines)
         ends = project(straight_segments(self._lines), self._projection, self.snap / 100)
         names = ("lon", "lat") if names is None and is_geographic(own) else names
-        self._box = box_around(ends, bounds, fanout, depth, names, self.tree_crs)
+        tree = {"fanout": fanout, "depth": depth, "names": names, "crs": self.tree_crs, "resolution": resolution}
+        self._box = box_around(ends, bounds, tree)
         self.names, self.fanout, self.level_bits = self._box.names, self._box.fanout, self._box.level_bits
         self._halves = Box(self._box.to_dict()["bounds"], depth=self.total_bits)
         self._segments = Segments(ends, self._blur(ends.reshape(-1, 2)))
@@ -109,6 +111,11 @@ class Network(Domain):
         grain = np.minimum((at[inside] * size).astype(np.int64), size - 1)
         codes[inside] = self._tree.codes(rows, grain)
         return codes, inside
+
+    @property
+    def cell_metres(self) -> float | None:
+        """How wide the finest cells are, in metres."""
+        return self._box.cell_metres
 
     def measure(self, nodes: Ints) -> Floats:
         """Return the length of line in each node, in units of ``tree_crs``."""
@@ -157,7 +164,7 @@ class Network(Domain):
         A line along a rectangle's upper side is not inside, unless the network ends there: rectangles that tile it
         add up to one.
         """
-        return self._share(nodes, self._open_outward(rectangles), TiledLines.inside)
+        return self._share(nodes, open_outward(rectangles, shapely.total_bounds(self._lines)), TiledLines.inside)
 
     def overlap_shapes(self, nodes: Ints, shapes: NDArray[Any]) -> Floats:
         """Return the share of each node's length inside each polygon of users' coordinates, its border included."""
@@ -178,12 +185,6 @@ class Network(Domain):
         drawn = self._projection.backward(np.concatenate(ends))
         return owner, high - low, np.stack(np.split(drawn, 2), axis=1)
 
-    def _open_outward(self, rectangles: Floats) -> Floats:
-        """Move the sides beyond which there are no lines to infinity."""
-        low, high = np.hsplit(np.asarray(rectangles, dtype=np.float64), 2)
-        least, most = np.hsplit(shapely.total_bounds(self._lines), 2)
-        return np.hstack([np.where(low <= least, -np.inf, low), np.where(high >= most, np.inf, high)])
-
     def geometry(self, nodes: Ints) -> NDArray[Any]:
         """Return the lines of each node as a MultiLineString in users' coordinates."""
         owner, _, ends = self._drawn(nodes)
@@ -198,7 +199,11 @@ class Network(Domain):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the network as plain data, with all its lines."""
-        return self._box.to_dict() | {"type": "network", "lines": self._binary().hex()} | self._shared()
+        return (
+            self._box.to_dict()
+            | {"type": "network", "lines": bytes(shapely.to_wkb(self.boundary(), byte_order=1)).hex()}
+            | self._shared()
+        )
 
     def summary(self) -> dict[str, Any]:
         """Return what identifies the network, in short; the digest is of the lines' well-known binary."""
@@ -208,14 +213,11 @@ class Network(Domain):
     def _summary(self) -> dict[str, Any]:
         everything = np.array([ROOT])
         size = {"length": float(self.measure(everything)[0]), "bounds": self.bounds(everything)[0].tolist()}
-        digest = {"digest": hashlib.sha256(self._binary()).hexdigest()}
+        digest = {"digest": hashlib.sha256(bytes(shapely.to_wkb(self.boundary(), byte_order=1))).hexdigest()}
         return self._box.to_dict() | {"type": "network"} | self._shared() | size | digest
 
     def _shared(self) -> dict[str, Any]:
         return {"crs": self.crs, "tree_crs": self.tree_crs, "snap": self.snap}
-
-    def _binary(self) -> bytes:
-        return bytes(shapely.to_wkb(self.boundary(), byte_order=1))
 
     def __repr__(self) -> str:
         length = float(self.measure(np.array([ROOT]))[0])

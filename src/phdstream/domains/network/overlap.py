@@ -19,7 +19,7 @@ from phdstream.domains.domain import Domain
 from phdstream.domains.network.clipped_segments import ClippedSegments
 from phdstream.domains.network.segments import NUMBERS_AT_ONCE
 
-__all__ = ["share_inside", "tiles_of"]
+__all__ = ["open_outward", "share_inside", "tiles_of"]
 
 _PIECES_IN_A_TILE = 64
 
@@ -39,6 +39,13 @@ def share_inside(
         up_to = np.cumsum(np.pad(inside(queries[i : i + rows]), ((0, 0), (1, 0))), axis=1)
         share[i : i + rows] = (up_to[:, past] - up_to[:, first]) / total
     return np.clip(share, 0, 1)
+
+
+def open_outward(rectangles: Floats, bounds: Floats) -> Floats:
+    """Return rectangles whose sides beyond which there are no lines are moved to infinity."""
+    low, high = np.hsplit(np.asarray(rectangles, dtype=np.float64), 2)
+    least, most = np.hsplit(bounds, 2)
+    return np.hstack([np.where(low <= least, -np.inf, low), np.where(high >= most, np.inf, high)])
 
 
 def tiles_of(tree: ClippedSegments, box: Box, nodes: Ints) -> Ints:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import shapely
@@ -22,6 +22,28 @@ _WHOLE_SHARE = 1 - 1e-9
 """A piece with this share of its rectangle's area is taken as the whole rectangle."""
 
 
+class _Known(NamedTuple):
+    """Nodes of one level in order, with their areas, and whether they are cut."""
+
+    nodes: Ints
+    area: Floats
+    cut: Bools
+
+    @classmethod
+    def nothing(cls) -> _Known:
+        return cls(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0, dtype=bool))
+
+    def has(self, nodes: Ints) -> Bools:
+        if not self.nodes.size:
+            return np.zeros(nodes.size, dtype=bool)
+        at = np.minimum(np.searchsorted(self.nodes, nodes), self.nodes.size - 1)
+        return np.asarray(self.nodes[at] == nodes)
+
+    def with_new(self, nodes: Ints, area: Floats, cut: Bools) -> _Known:
+        at = np.searchsorted(self.nodes, nodes)
+        return _Known(*(np.insert(old, at, new) for old, new in zip(self, (nodes, area, cut), strict=True)))
+
+
 class ClippedNodes:
     """What of each node's rectangle lies inside a shape. A node is *whole* (all inside), cut, or empty; whole nodes
     need no geometry.
@@ -32,52 +54,63 @@ class ClippedNodes:
 
     def __init__(self, box: Box, shape: Any) -> None:
         self._box = box
-        self._piece: dict[int, Any] = {ROOT: shape}  # None for a whole node
-        self._area: dict[int, float] = {ROOT: float(shapely.area(shape))}
+        self._piece: dict[int, Any] = {ROOT: shape}  # of cut nodes
+        self._known = [_Known.nothing() for _ in range(box.depth + 1)]
+        self._known[0] = _Known(np.array([ROOT]), np.array([shapely.area(shape)]), np.array([True]))
         self._triangles: dict[int, tuple[Floats, Floats]] = {}
         self._grid_level = int(np.searchsorted(box.bits_through, _GRID_BITS, side="right")) - 1
         self._kind = np.full(2 << int(box.bits_through[self._grid_level]), _UNKNOWN, dtype=np.uint8)
 
     def areas(self, nodes: Ints, parents: Ints | None = None) -> Floats:
         """Return the area of each node inside the shape; pieces are cut from the parents' where those are known."""
-        area = list(map(self._area.get, nodes.tolist()))
-        if None in area:
-            self._clip(nodes, parents)
-            area = list(map(self._area.get, nodes.tolist()))
-        return np.array(area, dtype=np.float64)
+        return self._found(nodes, parents)[0]
 
-    def _clip(self, nodes: Ints, parents: Ints | None = None) -> None:
-        known = np.array([node in self._area for node in nodes.tolist()], dtype=bool)
-        if known.all():
-            return
-        new = nodes[~known]
-        origin = np.full(new.size, ROOT) if parents is None else parents[~known]
-        from_piece = np.array([self._piece.get(node, self._piece[ROOT]) for node in origin.tolist()], dtype=object)
-        self._note(new, from_piece)
+    def _found(self, nodes: Ints, parents: Ints | None = None) -> tuple[Floats, Bools]:
+        """Return each node's area, and whether it is cut. What is not known yet is clipped."""
+        levels = self._box.levels(nodes)
+        if nodes.size and levels.min() == levels.max():
+            return self._of_level(int(levels[0]), nodes, parents)
+        area, cut = np.empty(nodes.size), np.empty(nodes.size, dtype=bool)
+        for level in np.unique(levels).tolist():
+            rows = levels == level
+            area[rows], cut[rows] = self._of_level(level, nodes[rows], None if parents is None else parents[rows])
+        return area, cut
 
-    def _note(self, nodes: Ints, origin: NDArray[Any]) -> None:
-        """Cut each node's rectangle to a shape known to hold its part (None: all of it), and keep what is left."""
-        corners = self._box.bounds(nodes)
+    def _of_level(self, level: int, nodes: Ints, parents: Ints | None) -> tuple[Floats, Bools]:
+        missing = ~self._known[level].has(nodes)
+        if missing.any():
+            new, first = np.unique(nodes[missing], return_index=True)
+            self._note(level, new, None if parents is None else parents[missing][first])
+        known_nodes, area, cut = self._known[level]
+        at = np.searchsorted(known_nodes, nodes)
+        return area[at], cut[at]
+
+    def _note(self, level: int, nodes: Ints, parents: Ints | None) -> None:
+        """Cut the nodes' rectangles to their parents' pieces, if known, or the whole shape, and keep what is left."""
+        corners, some, origin = self._box.bounds(nodes), np.ones(nodes.size, dtype=bool), [self._piece[ROOT]]
+        if parents is not None:
+            upper = self._known[level - 1]
+            known = upper.has(parents)
+            some[known] = upper.cut[np.searchsorted(upper.nodes, parents[known])]
+            origin = [self._piece.get(node, origin[0]) for node in parents[some].tolist()]
         full = (corners[:, 2] - corners[:, 0]) * (corners[:, 3] - corners[:, 1])
-        cut = np.array([shape is not None for shape in origin], dtype=bool)
-        pieces = np.full(nodes.size, None, dtype=object)
-        pieces[cut] = shapely.intersection(origin[cut], shapely.box(*corners[cut].T))
-        area = full.copy()
-        area[cut] = shapely.area(pieces[cut])
-        whole = area >= full * _WHOLE_SHARE
-        for node, piece, inside, size in zip(nodes.tolist(), pieces, whole.tolist(), area.tolist(), strict=True):
-            self._piece[node], self._area[node] = (None if inside or size == 0 else piece), size
+        pieces = shapely.intersection(origin, shapely.box(*corners[some].T))
+        area, cut = full.copy(), some.copy()
+        area[some] = shapely.area(pieces)
+        cut &= (area < full * _WHOLE_SHARE) & (area > 0)
+        self._piece |= zip(nodes[cut].tolist(), pieces[cut[some]], strict=True)
+        self._known[level] = self._known[level].with_new(nodes, area, cut)
 
     def whole(self, nodes: Ints) -> Bools:
         """Return which nodes are all inside."""
-        self._clip(nodes)
-        return np.array([self._piece[n] is None and self._area[n] > 0 for n in nodes.tolist()], dtype=bool)
+        area, cut = self._found(nodes)
+        return ~cut & (area > 0)
 
     def pieces(self, nodes: Ints) -> NDArray[Any]:
         """Return the part of each node inside the shape."""
-        self._clip(nodes)
+        self._found(nodes)
         rectangles = shapely.box(*self._box.bounds(nodes).T)
-        known = [self._piece[node] for node in nodes.tolist()]
+        known = [self._piece.get(node) for node in nodes.tolist()]
         return np.array([r if p is None else p for p, r in zip(known, np.atleast_1d(rectangles), strict=True)])
 
     def kinds(self, codes: Ints) -> tuple[Bools, Bools]:
@@ -89,23 +122,20 @@ class ClippedNodes:
 
     def _classify(self, nodes: Ints) -> None:
         self._descend(nodes)
-        cut = np.array([self._piece[node] is not None for node in nodes.tolist()], dtype=bool)
-        there = np.array([self._area[node] > 0 for node in nodes.tolist()], dtype=bool)
-        self._kind[nodes] = np.where(cut, _CUT, np.where(there, _WHOLE, _EMPTY))
+        area, cut = self._found(nodes)
+        self._kind[nodes] = np.where(cut, _CUT, np.where(area > 0, _WHOLE, _EMPTY))
 
     def _descend(self, nodes: Ints) -> None:
         """Clip nodes of one level by way of their ancestors: each cut is from a small piece, not the whole shape."""
         path, bits = [nodes], self._box.level_bits[0]
         while path[-1].size and path[-1][0] > ROOT:
             path.append(np.unique(path[-1] >> bits))
-        for upper in path[-2::-1]:
-            self._clip_below(upper, upper >> bits)
-
-    def _clip_below(self, nodes: Ints, parents: Ints) -> None:
-        empty = np.array([self._area[p] == 0 for p in parents.tolist()], dtype=bool)
-        for node in nodes[empty].tolist():
-            self._piece[node], self._area[node] = None, 0.0
-        self._clip(nodes[~empty], parents[~empty])
+        for level, some in enumerate(path[-2::-1], start=1):
+            there = self.areas(some >> bits) > 0
+            known = self._known[level]
+            empty = some[~there & ~known.has(some)]
+            self._known[level] = known.with_new(empty, np.zeros(empty.size), np.zeros(empty.size, dtype=bool))
+            self._of_level(level, some[there], some[there] >> bits)
 
     def covered(self, nodes: Ints, shapes: NDArray[Any], exact: Bools) -> Floats:
         """Return the share of each node's area inside the shape at the same position.

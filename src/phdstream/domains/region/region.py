@@ -20,8 +20,9 @@ from phdstream.domains.codes import ROOT
 from phdstream.domains.domain import CoveredShare, Domain
 from phdstream.domains.region.clipping import ClippedNodes
 from phdstream.domains.region.sampling import RegionSampler
+from phdstream.domains.resolution import Resolution
 from phdstream.domains.shapes.cover import ShapeCover
-from phdstream.domains.shapes.geometries import geometry_parts, project_geometries, read_geometries
+from phdstream.domains.shapes.geometries import check_valid, geometry_parts, project_geometries, read_geometries
 from phdstream.domains.shapes.point_location import PointLocator
 from phdstream.domains.shapes.projection import EQUAL_AREA, Projection, is_geographic
 from phdstream.errors import InputError
@@ -36,7 +37,8 @@ class Region(Domain):
     shapefile, GeoParquet). A node of the tree is a rectangle cut to the polygons; one with no area inside is
     not in the tree; a node's count is spread by area. The rectangles are those of a `Box`: with ``fanout=4``
     this is a region quadtree. Points in degrees (a geographic ``crs``) are put on an equal-area map unless
-    ``tree_crs`` names another. Clipping happens when a node is first visited, and is kept.
+    ``tree_crs`` names another. Clipping happens when a node is first visited, and is kept. ``depth`` and
+    ``resolution`` are as for `Box`, in units of ``tree_crs``.
 
     >>> triangle = Region(shapely.Polygon([(0, 0), (1, 0), (0, 1)]), depth=8)
     >>> triangle.encode(np.array([[0.2, 0.2], [0.9, 0.9]]))[1].tolist()
@@ -56,10 +58,11 @@ class Region(Domain):
         fanout: int = 2,
         depth: int | None = None,
         names: Sequence[str] | None = None,
+        resolution: Resolution = None,
     ) -> None:
         geometries, crs = read_geometries(polygons, crs)
         parts = geometry_parts(geometries, "Polygon")
-        _check_valid(parts)
+        check_valid(parts)
         if tree_crs is None and is_geographic(crs):
             tree_crs = EQUAL_AREA
         self._projection, self._source = Projection(crs, tree_crs), shapely.multipolygons(parts)
@@ -68,7 +71,8 @@ class Region(Domain):
         shape = shapely.union_all(project_geometries(parts, self._projection))
         west, south, east, north = shapely.bounds(shape)
         names = ("lon", "lat") if names is None and is_geographic(crs) else names
-        self._box = Box([(west, east), (south, north)], fanout=fanout, depth=depth, names=names)
+        bounds, planar = [(west, east), (south, north)], self._projection.tree_crs
+        self._box = Box(bounds, fanout=fanout, depth=depth, names=names, crs=planar, resolution=resolution)
         self.fanout, self.level_bits, self.names = self._box.fanout, self._box.level_bits, self._box.names
         self._clipped = ClippedNodes(self._box, shape)
         self._sampler = RegionSampler(self._box, self._clipped, self._source, self._projection)
@@ -81,6 +85,11 @@ class Region(Domain):
         if isinstance(polygons, str) and not Path(polygons).suffix:
             polygons = _read_binary(polygons)
         return cls(polygons, **others)
+
+    @property
+    def cell_metres(self) -> float | None:
+        """How wide the finest cells are, in metres."""
+        return self._box.cell_metres
 
     @property
     def grid_axes(self) -> int:
@@ -205,15 +214,3 @@ def _read_binary(polygons: str) -> Any:
         return shapely.from_wkb(polygons)
     except (shapely.errors.ShapelyError, TypeError, ValueError):
         raise InputError("polygons must name a file, or be well-known binary in hexadecimal.") from None
-
-
-def _check_valid(polygons: NDArray[Any]) -> None:
-    invalid = ~shapely.is_valid(polygons)
-    if invalid.any():
-        reason = shapely.is_valid_reason(polygons[invalid])[0]
-        raise InputError(
-            f"{int(invalid.sum())} of {polygons.size} polygons are not valid ({reason}). Mend them first, for "
-            "instance with shapely.make_valid or QGIS's 'Fix geometries'."
-        )
-    if shapely.area(polygons).sum() <= 0:
-        raise InputError("the polygons have no area.")

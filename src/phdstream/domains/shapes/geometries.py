@@ -15,7 +15,7 @@ from phdstream.domains.shapes.files import read_geometry_file
 from phdstream.domains.shapes.projection import Projection, crs_name
 from phdstream.errors import InputError
 
-__all__ = ["geometry_parts", "project_geometries", "read_geometries", "read_layer"]
+__all__ = ["check_valid", "geometry_parts", "project_geometries", "read_geometries", "read_layer"]
 
 _POLYGONS = ("Polygon", "MultiPolygon")
 _FARTHEST = 1e30
@@ -122,6 +122,19 @@ def geometry_parts(geometries: NDArray[Any], kind: str) -> NDArray[Any]:
     if set(found) - {kind}:
         raise InputError(f"expected {kind}s only, but there are also {', '.join(sorted(set(found) - {kind}))}s.")
     return parts
+
+
+def check_valid(polygons: NDArray[Any]) -> None:
+    """Refuse polygons that cross themselves, and such as have no area."""
+    invalid = ~shapely.is_valid(polygons)
+    if invalid.any():
+        reason = shapely.is_valid_reason(polygons[invalid])[0]
+        raise InputError(
+            f"{int(invalid.sum())} of {polygons.size} polygons are not valid ({reason}). Mend them first, for "
+            "instance with shapely.make_valid or QGIS's 'Fix geometries'."
+        )
+    if shapely.area(polygons).sum() <= 0:
+        raise InputError("the polygons have no area.")
 
 
 def _fine(geometries: NDArray[Any]) -> float:

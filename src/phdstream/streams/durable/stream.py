@@ -22,7 +22,7 @@ from phdstream.errors import InputError, StateError
 from phdstream.release import Release
 from phdstream.streams.durable.commits import Commits
 from phdstream.streams.intake import Intake, PrivateTally
-from phdstream.streams.state import Arrays
+from phdstream.streams.state import Arrays, differing
 from phdstream.streams.stream import Stream
 
 __all__ = ["DurableStream", "durable"]
@@ -226,8 +226,8 @@ def _check_same(saved: dict[str, Any], asked: dict[str, Any], directory: Path) -
     """Refuse a stream that was promised otherwise. It goes on with the numbers it was tuned by when it began."""
     for name, value in asked.items():
         if name != "parameters" and saved.get(name) != value:
+            was, wanted = differing(saved.get(name), value)
             raise StateError(
-                f"{directory} holds a stream with {name} = {saved.get(name)}, but {value} was asked for. What was "
-                "promised cannot change on the way: set it back, or start a new stream in a new folder (its ε "
-                "comes on top)."
+                f"{directory} holds a stream with {name} = {was}, but {wanted} was asked for. What was promised cannot "
+                "change on the way: set it back, or start a new stream in a new folder (its ε comes on top)."
             )
