@@ -191,7 +191,7 @@ def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "circles-b-sensitivity: 0 trials done now, 10 before" in said
     out = tmp_path / "circles-b-sensitivity"
     page = (out / "report.html").read_text()
-    assert page.count("data:image/png;base64,") == 8
+    assert page.count("data:image/png;base64,") == 8  # two metrics by size, the distance, the data
     figures = [out / f"{name}.{kind}" for name in ("error-small", "counts") for kind in ("png", "svg")]
     assert all(path.stat().st_size > 1000 for path in figures)
     assert "simulated circles" in page
