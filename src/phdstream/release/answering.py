@@ -47,9 +47,8 @@ def answer_from_all(domain: Domain, e: Estimate, queries: NDArray[Any], overlap:
     share = overlap(e.node, queries)
     parent = _parents(domain, e)
     uneven = Unevenness.of(e, parent)
-    of_leaves, leaves = share[:, e.leaf], np.flatnonzero(e.leaf)
-    noise = share**2 @ e.own_variance
-    error = noise + uneven.of_cut(leaves, np.clip(of_leaves, 0, 1)).sum(axis=1)
+    of_leaves, noise = share[:, e.leaf], share**2 @ e.own_variance
+    error = noise + uneven.of_cut(np.arange(e.node.size), np.clip(share, 0, 1)).sum(axis=1)
     if e.share_variance.any():
         noise, error = noise + share_noise_of_all(e, parent, share, [e.share_variance, uneven.shares])
     return np.stack([of_leaves @ e.count[e.leaf], of_leaves @ e.unbiased[e.leaf], noise, error])
@@ -125,7 +124,7 @@ def _descend(
         np.add.at(answer[0], query[ends], (share * e.count[at])[ends])
         np.add.at(answer[1], query[ends], (share * e.unbiased[at])[ends])
         np.add.at(answer[2], query, np.where(whole, variance_below[at], share**2 * e.own_variance[at]))
-        cut = leaf & ~whole
+        cut = ~whole & (uneven.square[at] > 0)
         np.add.at(answer[3], query[cut], uneven.of_cut(at[cut], share[cut]))
         query, at = query[~ends], at[~ends]
         owner, within = ragged(past[at] - first[at])

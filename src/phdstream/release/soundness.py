@@ -97,7 +97,7 @@ def faults(domain: Domain, e: Estimate) -> list[str]:
     if (e.node[1:] <= e.node[:-1]).any() or e.node[-1] >= ROOT << domain.total_bits + 1:
         return ["its nodes are not in order, each once"]
     tests = {
-        "a number is not finite": not all(np.isfinite([c.min(), c.max()]).all() for c in (e.unbiased, *numbers)),
+        "a number is not finite": not all(np.isfinite([c.min(), c.max()]).all() for c in (e.unbiased, e.own, *numbers)),
         "a count is negative": bool(e.count.min() < 0),
         "a variance is negative": any(variance.min() < 0 for variance in numbers[1:4]),
         "a number of uncounted points is negative": bool(e.uncounted.min() < 0),
