@@ -164,6 +164,28 @@ def test_counting_everything_gives_the_total(domain: Domain) -> None:
     answer = release.count(everything)
     assert answer.value.sum() == pytest.approx(release.total, rel=1e-6)
     assert (answer.stderr > 0).all()
+    assert (answer.low <= answer.noise_low).all()
+    assert (answer.noise_high <= answer.high).all()
+
+
+def test_intervals_are_for_true_counts(domain: Domain) -> None:
+    """Parts of the domain, cut where no cell ends: wider than the noise alone, and the true count is inside."""
+    come = spread(domain, 2000)
+    if isinstance(domain, phd.Hierarchy):
+        asked: Any = ["US/NY", "FR"]
+        places = domain.nodes_of(domain.encode(come)[0], domain.depth)
+        true = domain.overlap(places, domain.queries(asked)).sum(axis=1)
+    else:
+        whole, d = domain.bounds(np.array([ROOT]))[0], domain.dimension
+        asked = np.array([whole, whole])
+        asked[0, d] = asked[1, 0] = whole[0] + 0.37 * (whole[d] - whole[0])
+        true = np.array([((come >= box[:d]) & (come <= box[d:])).all(axis=1).sum() for box in asked])
+    for method in (phd.TrackingStream, phd.PHDStream):
+        release = method(domain, 4.0, phd.Event(), noise=phd.Simulation(3)).update(come)
+        answer = release.count(asked, confidence=0.999)
+        assert (answer.low <= true).all()
+        assert (true <= answer.high).all()
+        assert (answer.high - answer.low < release.total).all()
 
 
 def test_halves_add_up(domain: Domain) -> None:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,21 @@ def assert_same_release(first: phd.Release | None, second: phd.Release | None) -
 
 def bag(rows: np.ndarray) -> Counter[tuple[float, ...]]:
     return Counter(map(tuple, rows.tolist()))
+
+
+# --- intervals ---
+
+
+@every_stream
+def test_intervals_are_nested_and_grow_with_confidence(make: Make) -> None:
+    corners = np.sort(np.random.default_rng(8).random((40, 2, 2)), axis=1).reshape(40, 4)
+    for release in ran(make)[1]:
+        narrow, wide = (release.count(corners, confidence) for confidence in (0.8, 0.95))
+        for answer in (narrow, wide):
+            ends = (answer.low, answer.noise_low, answer.value, answer.noise_high, answer.high)
+            assert all((less <= more).all() for less, more in pairwise(ends))
+        assert (wide.low <= narrow.low).all()
+        assert (wide.high >= narrow.high).all()
 
 
 # --- ticks ---

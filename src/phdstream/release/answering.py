@@ -3,7 +3,8 @@
 A node that a query covers wholly answers for everything below it; one that it misses is dropped; only nodes
 cut by its edge are opened. With ``c_u`` the covered share of node u, the answer is ``Σ c_v · count(v)`` over
 the cells and its noise variance ``Σ c_u² · own_variance(u)`` over all nodes, both as if all nodes had been
-compared. On a domain that cannot compare pair by pair (`Domain.covered` is None) all nodes are compared.
+compared. The variance of the whole error has besides how unevenly points may lie in the cells that are cut. On a
+domain that cannot compare pair by pair (`Domain.covered` is None) all nodes are compared.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from phdstream.domains import Domain
 from phdstream.domains.domain import CoveredShare
 from phdstream.release.estimate import Estimate
 from phdstream.release.share_noise import share_noise, share_noise_of_all
+from phdstream.release.unevenness import Unevenness
 
 __all__ = ["answer_by_descent", "answer_from_all", "answer_queries"]
 
@@ -32,36 +34,41 @@ Overlap: TypeAlias = Callable[[Ints, NDArray[Any]], Floats]
 def answer_queries(
     domain: Domain, estimate: Estimate, queries: NDArray[Any], overlap: Overlap, covered: CoveredShare | None
 ) -> Floats:
-    """Return, for each query, the estimate, the unbiased estimate and the variance of its noise: (3, queries)."""
+    """Return, for each query, the estimate, the unbiased one, and the variances of its noise and of its whole error."""
     if covered is not None:
         return answer_by_descent(domain, estimate, queries, covered)
     rows = max(1, _PAIRS_AT_ONCE // estimate.node.size)
     parts = [answer_from_all(domain, estimate, queries[i : i + rows], overlap) for i in range(0, len(queries), rows)]
-    return np.concatenate(parts, axis=1) if parts else np.zeros((3, 0))
+    return np.concatenate(parts, axis=1) if parts else np.zeros((4, 0))
 
 
 def answer_from_all(domain: Domain, e: Estimate, queries: NDArray[Any], overlap: Overlap) -> Floats:
     """Return the answers by comparing all nodes with all queries; a node's noise enters with its overlap squared."""
     share = overlap(e.node, queries)
+    parent = _parents(domain, e)
+    uneven = Unevenness.of(e, parent)
     of_leaves, noise = share[:, e.leaf], share**2 @ e.own_variance
+    error = noise + uneven.of_cut(np.arange(e.node.size), np.clip(share, 0, 1)).sum(axis=1)
     if e.share_variance.any():
-        noise += share_noise_of_all(e, _parents(domain, e), share)
-    return np.stack([of_leaves @ e.count[e.leaf], of_leaves @ e.unbiased[e.leaf], noise])
+        noise, error = noise + share_noise_of_all(e, parent, share, [e.share_variance, uneven.shares])
+    return np.stack([of_leaves @ e.count[e.leaf], of_leaves @ e.unbiased[e.leaf], noise, error])
 
 
 def answer_by_descent(domain: Domain, estimate: Estimate, queries: NDArray[Any], covered: CoveredShare) -> Floats:
     """Return the same by descent from the root, a batch of queries at a time."""
     first, past = _children(domain, estimate)
-    variance_below = _subtree_sums(domain, estimate, first, past)
+    parent = _parents_of(first, past)
+    variance_below, uneven = _subtree_sums(domain, estimate, parent), Unevenness.of(estimate, parent)
     parts = [
-        _descend(estimate, variance_below, first, past, queries[i : i + _QUERIES_AT_ONCE], covered)
+        _descend(estimate, variance_below, uneven, first, past, queries[i : i + _QUERIES_AT_ONCE], covered)
         for i in range(0, len(queries), _QUERIES_AT_ONCE)
     ]
     if estimate.share_variance.any():
+        weights = [estimate.share_variance, uneven.shares]
         for i, part in enumerate(parts):
             some = queries[i * _QUERIES_AT_ONCE : (i + 1) * _QUERIES_AT_ONCE]
-            part[2] += share_noise(estimate, first, past, some, covered)
-    return np.concatenate(parts, axis=1) if parts else np.zeros((3, 0))
+            part[2:] += share_noise(estimate, first, past, some, covered, weights)
+    return np.concatenate(parts, axis=1) if parts else np.zeros((4, 0))
 
 
 def _parents(domain: Domain, estimate: Estimate) -> Ints:
@@ -80,12 +87,19 @@ def _children(domain: Domain, estimate: Estimate) -> tuple[Ints, Ints]:
     return np.where(estimate.leaf, 0, first), np.where(estimate.leaf, 0, past)
 
 
-def _subtree_sums(domain: Domain, estimate: Estimate, first: Ints, past: Ints) -> Floats:
-    """Return each node's own variance with all below it. Children stand after their parents, so from the end."""
-    parent = np.zeros(estimate.node.size, dtype=np.int64)
+def _parents_of(first: Ints, past: Ints) -> Ints:
+    """Return the same as `_parents`, from where each node's children stand."""
+    parent = np.zeros(first.size, dtype=np.int64)
     inner = np.flatnonzero(past > first)
     parent[1:] = np.repeat(inner, (past - first)[inner])
+    return parent
+
+
+def _subtree_sums(domain: Domain, estimate: Estimate, parent: Ints) -> Floats:
+    """Return each node's own variance with all below it. Children stand after their parents, so from the end."""
     total = estimate.own_variance.copy()
+    if not total[1:].any():
+        return total
     begins = np.searchsorted(estimate.node, domain.first_nodes[1:])
     for begin, end in zip(begins[::-1], [total.size, *begins[:0:-1]], strict=True):
         np.add.at(total, parent[begin:end][::-1], total[begin:end][::-1])
@@ -93,9 +107,15 @@ def _subtree_sums(domain: Domain, estimate: Estimate, first: Ints, past: Ints) -
 
 
 def _descend(
-    e: Estimate, variance_below: Floats, first: Ints, past: Ints, queries: NDArray[Any], covered: CoveredShare
+    e: Estimate,
+    variance_below: Floats,
+    uneven: Unevenness,
+    first: Ints,
+    past: Ints,
+    queries: NDArray[Any],
+    covered: CoveredShare,
 ) -> Floats:
-    answer = np.zeros((3, len(queries)))
+    answer = np.zeros((4, len(queries)))
     query, at = np.arange(len(queries)), np.zeros(len(queries), dtype=np.int64)
     while query.size:
         share = covered(e.node[at], queries[query], e.leaf[at] | (e.own_variance[at] > 0))
@@ -105,7 +125,10 @@ def _descend(
         np.add.at(answer[0], query[ends], (share * e.count[at])[ends])
         np.add.at(answer[1], query[ends], (share * e.unbiased[at])[ends])
         np.add.at(answer[2], query, np.where(whole, variance_below[at], share**2 * e.own_variance[at]))
+        cut = ~whole & (uneven.square[at] > 0)
+        np.add.at(answer[3], query[cut], uneven.of_cut(at[cut], share[cut]))
         query, at = query[~ends], at[~ends]
         owner, within = ragged(past[at] - first[at])
         query, at = query[owner], first[at][owner] + within
+    answer[3] += answer[2]
     return answer

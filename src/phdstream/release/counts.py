@@ -1,4 +1,4 @@
-"""`Counts`: answers to range queries, with intervals for the privacy noise in them."""
+"""`Counts`: answers to range queries, with intervals for the true count and for the privacy noise alone."""
 
 from __future__ import annotations
 
@@ -14,18 +14,25 @@ from phdstream.errors import InputError, shown
 
 __all__ = ["Counts", "check_confidence"]
 
+_STRETCH = 1.0
+"""Where an estimate is small beside its error, its upper margin is up to so much longer: points missed in a thin place
+are more often many than few. Beside a large estimate errors are even."""
+
 
 @dataclass(frozen=True)
 class Counts:
-    """Estimated numbers of points in rectangles.
+    """Estimated numbers of points in rectangles or polygons.
 
     - ``value``: the estimate to use; never negative, and rectangles that tile the domain add up to the total;
+    - ``low``, ``high``: an interval for the **true count**, which it covers about as often as ``confidence`` says:
+      for privacy noise, uneven places inside cells, and points that came since places were last counted together;
     - ``unbiased``: before negative counts were removed; right on average, but may be negative;
     - ``stderr``: the standard deviation of the privacy noise in ``unbiased``;
-    - ``low``, ``high``: an interval for what would have been released without noise.
+    - ``noise_low``, ``noise_high``: an interval for what would have been released without noise. It lies within the
+      first one, and says which part of that more ε would remove.
 
-    **What the interval covers:** the privacy noise. **What it does not cover:** that points need not lie
-    evenly inside a cell of the release, which matters for rectangles smaller than or cutting through cells.
+    The first interval is computed from the release alone, so it rests on a model of unevenness (see
+    `phdstream.release.unevenness`), measured on real streams in ``docs/utility.md``. It is no promise for one place.
     """
 
     value: Floats
@@ -33,28 +40,42 @@ class Counts:
     stderr: Floats
     low: Floats
     high: Floats
+    noise_low: Floats
+    noise_high: Floats
     confidence: float
     privacy: str
 
     @classmethod
-    def around(cls, value: Floats, unbiased: Floats, variance: Floats, confidence: float, privacy: str) -> Counts:
-        """Return counts with their intervals, from estimates and the variance of the noise."""
-        stderr = np.sqrt(variance)
-        margin = _quantile(confidence) * stderr
-        low, high = np.maximum(unbiased - margin, 0), np.maximum(unbiased + margin, 0)
-        return cls(value, unbiased, stderr, np.minimum(low, value), np.maximum(high, value), confidence, privacy)
+    def around(
+        cls, value: Floats, unbiased: Floats, noise: Floats, error: Floats, confidence: float, privacy: str
+    ) -> Counts:
+        """Return counts with their intervals, from estimates and the variances of noise and of the whole error."""
+        quantile, stderr = _quantile(confidence), np.sqrt(noise)
+        noise_low, noise_high = (np.maximum(unbiased + way * quantile * stderr, 0) for way in (-1, 1))
+        noise_low, noise_high = np.minimum(noise_low, value), np.maximum(noise_high, value)
+        low, high = _interval(value, np.sqrt(error), quantile)
+        low, high = np.minimum(low, noise_low), np.maximum(high, noise_high)
+        return cls(value, unbiased, stderr, low, high, noise_low, noise_high, confidence, privacy)
 
     @classmethod
     def unknown(cls, number: int, confidence: float, privacy: str) -> Counts:
         """Return the answers to a number of queries while nothing is known yet."""
         zero, anything = np.zeros(number), np.full(number, np.inf)
-        return cls(zero, zero, anything, zero, anything, confidence, privacy)
+        return cls(zero, zero, anything, zero, anything, zero, anything, confidence, privacy)
 
 
 def check_confidence(confidence: Any) -> None:
     """Refuse a level of confidence for which there is no interval."""
     if not isinstance(confidence, float | int) or not 0 < confidence < 1 or (1 + confidence) / 2 == 1:
         raise InputError(f"confidence lies strictly between 0 and 1, not {shown(confidence)}.")
+
+
+def _interval(value: Floats, deviation: Floats, quantile: float) -> tuple[Floats, Floats]:
+    """Return the ends of an interval around estimates that are never negative, longer upwards where they are small."""
+    margin = quantile * deviation
+    both = value + deviation
+    small = np.divide(deviation, both, out=np.zeros(both.size), where=both > 0)
+    return np.maximum(value - margin, 0), value + margin * (1 + _STRETCH * small)
 
 
 def _quantile(confidence: float) -> float:

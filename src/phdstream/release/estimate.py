@@ -22,7 +22,11 @@ class Estimate:
     - ``own_variance``: the part of it that belongs to this node (for a leaf: with all below it). The rest came
       from above and is shared with other leaves;
     - ``share_variance``: for methods that divide each node's count among its children by estimated shares: the variance
-      of this node's part, before that of its siblings is known (for the root: of the total). Zero otherwise.
+      of this node's part, before that of its siblings is known (for the root: of the total). Zero otherwise;
+    - ``uncounted``: how many points came or went in the node since places were last counted. How they divide among its
+      children is guessed. Zero for methods that count places at every tick;
+    - ``own``: the part of ``unbiased`` that was counted in this node as a whole (for a leaf: with all below it). Where
+      inside the node it lies was not counted. Unless given: all of a leaf's count.
     """
 
     node: Ints
@@ -33,10 +37,16 @@ class Estimate:
     own_variance: Floats
     points: Ints
     share_variance: Floats = None  # type: ignore[assignment]  # set below
+    uncounted: Floats = None  # type: ignore[assignment]  # set below
+    own: Floats = None  # type: ignore[assignment]  # set below
 
     def __post_init__(self) -> None:
         if self.share_variance is None:
             self.share_variance = np.zeros(self.node.size)
+        if self.uncounted is None:
+            self.uncounted = np.zeros(self.node.size)
+        if self.own is None:
+            self.own = np.where(self.leaf, self.count, 0.0)
 
     @classmethod
     def nothing(cls) -> Estimate:

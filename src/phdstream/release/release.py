@@ -118,11 +118,12 @@ class Release:
         return self._answer(layer_shapes(self.domain, layer), confidence, self._shape_estimates)
 
     def to_h3(self, resolution: int, confidence: float = 0.95) -> pa.Table:
-        """Return counts per H3 cell, an Arrow table: ``h3``, ``count``, ``unbiased``, ``stderr``, ``low``, ``high``."""
+        """Return counts per H3 cell, an Arrow table: ``h3``, ``count``, and the other columns of `Counts`."""
         cells, shapes = h3_shapes(self.domain, resolution)
         answer = self._answer(shapes, confidence, self._shape_estimates)
-        columns = {"h3": np.array(cells), "count": answer.value, "unbiased": answer.unbiased}
-        return arrow_table(columns | {"stderr": answer.stderr, "low": answer.low, "high": answer.high}, self.metadata)
+        columns = {"h3": np.array(cells), "count": answer.value, "unbiased": answer.unbiased, "stderr": answer.stderr}
+        ends = ("low", "high", "noise_low", "noise_high")
+        return arrow_table(columns | {end: getattr(answer, end) for end in ends}, self.metadata)
 
     def to_geodataframe(self, what: str = "points") -> Any:
         """Return the synthetic ``"points"``, or the ``"cells"`` with their counts, as a GeoDataFrame."""
@@ -139,16 +140,16 @@ class Release:
         check_confidence(confidence)
         if self.held:
             return Counts.unknown(len(queries), confidence, self.privacy)
-        value, unbiased, variance = estimates(queries)
-        return Counts.around(value, unbiased, variance, confidence, self.privacy)
+        value, unbiased, noise, error = estimates(queries)
+        return Counts.around(value, unbiased, noise, error, confidence, self.privacy)
 
     def _rectangle_estimates(self, queries: NDArray[Any]) -> Floats:
-        """Return value, unbiased value and variance for the domain's own queries, rectangles for most: (3, queries)."""
+        """Return what `answer_queries` does for the domain's own queries, rectangles for most: (4, queries)."""
         return answer_queries(self.domain, self.estimate, queries, self.domain.overlap, self.domain.covered)
 
     def _shape_estimates(self, shapes: NDArray[Any]) -> Floats:
         """Return the same for polygons; empty ones hold nothing."""
-        there, estimates, domain = ~shapely.is_empty(shapes), np.zeros((3, len(shapes))), self.domain
+        there, estimates, domain = ~shapely.is_empty(shapes), np.zeros((4, len(shapes))), self.domain
         some, positions = shapes[there], np.arange(np.count_nonzero(there))
         shapely.prepare(some)
 

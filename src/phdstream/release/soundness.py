@@ -91,15 +91,16 @@ def faults(domain: Domain, e: Estimate) -> list[str]:
     >>> faults(box, half)
     ['a count is negative']
     """
-    n, numbers = e.node.size, (e.count, e.variance, e.own_variance, e.share_variance)
+    n, numbers = e.node.size, (e.count, e.variance, e.own_variance, e.share_variance, e.uncounted)
     if any(column.shape != (n,) for column in vars(e).values()) or not n or e.node[0] != ROOT:
         return ["its columns do not belong to one tree"]
     if (e.node[1:] <= e.node[:-1]).any() or e.node[-1] >= ROOT << domain.total_bits + 1:
         return ["its nodes are not in order, each once"]
     tests = {
-        "a number is not finite": not all(np.isfinite([c.min(), c.max()]).all() for c in (e.unbiased, *numbers)),
+        "a number is not finite": not all(np.isfinite([c.min(), c.max()]).all() for c in (e.unbiased, e.own, *numbers)),
         "a count is negative": bool(e.count.min() < 0),
-        "a variance is negative": any(variance.min() < 0 for variance in numbers[1:]),
+        "a variance is negative": any(variance.min() < 0 for variance in numbers[1:4]),
+        "a number of uncounted points is negative": bool(e.uncounted.min() < 0),
         "a number of points is negative or not whole": e.points.dtype != np.int64 or bool(e.points.min() < 0),
     }
     return [what for what, found in tests.items() if found] or _faults_of_tree(domain, e)

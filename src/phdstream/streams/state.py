@@ -1,6 +1,6 @@
 """State files: plain arrays and JSON in one zip (NumPy's npz), with a checksum, written whole or not at all. No pickle.
 
-The first line is ``phdstream-state 3 <sha256 of all that follows>``, so a file in which any byte was changed, lost or
+The first line is ``phdstream-state 4 <sha256 of all that follows>``, so a file in which any byte was changed, lost or
 added is refused: a table of users that lost its end would let those users contribute anew.
 """
 
@@ -32,7 +32,7 @@ __all__ = [
     "write_state",
 ]
 
-FORMAT = 3
+FORMAT = 4
 """The version of the layout; a file with another one is refused."""
 Arrays = dict[str, NDArray[Any]]
 _META = "meta"

@@ -28,16 +28,16 @@ def estimate(store: NodeStore, levels: list[Level], key: int) -> Estimate:
 
 
 def _estimate_root(store: NodeStore, level: Level, key: int) -> Estimate:
-    unbiased, variance, own_variance = _released(store, level)
+    unbiased, variance, own, own_variance = _released(store, level)
     count = np.maximum(unbiased, 0)
     points = np.floor(count + hash_uniform(key, np.zeros(1, np.int64))).astype(np.int64)
-    return Estimate(store["node"][level.rows], level.leaf, count, unbiased, variance, own_variance, points)
+    return Estimate(store["node"][level.rows], level.leaf, count, unbiased, variance, own_variance, points, own=own)
 
 
 def _estimate_level(
     store: NodeStore, level: Level, up: Estimate, above: Floats, above_variance: Floats, key: int
 ) -> Estimate:
-    released, variance, own_variance = _released(store, level)
+    released, variance, own, own_variance = _released(store, level)
     unbiased, share = above + released, store["share"][level.rows]
     parents, family = level.families()
     mass = up.count[parents]
@@ -52,11 +52,17 @@ def _estimate_level(
         above_variance + variance,
         own_variance,
         points,
+        own=own,
     )
 
 
-def _released(store: NodeStore, level: Level) -> tuple[Floats, Floats, Floats]:
-    """Return what was released at and below each node, its variance, and the part of that which is the node's own."""
+def _released(store: NodeStore, level: Level) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return what was released at and below each node, its variance, and the parts of both that are the node's own."""
     rows = level.rows
-    own, below = store["own_variance"][rows], store["below_variance"][rows]
-    return store["own"][rows] + store["below"][rows], own + below, own + np.where(level.leaf, below, 0)
+    (own, below), (own_variance, below_variance) = (
+        (store[f"own{name}"][rows], store[f"below{name}"][rows]) for name in ("", "_variance")
+    )
+    own_parts = (
+        of_node + np.where(level.leaf, rest, 0) for of_node, rest in ((own, below), (own_variance, below_variance))
+    )
+    return own + below, own_variance + below_variance, *own_parts

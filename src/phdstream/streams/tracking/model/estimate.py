@@ -21,17 +21,20 @@ _WIDEST = 1.0
 
 
 def to_estimate(
-    tree: BinaryTree, splits: SplitTree, total: float, total_variance: float, key: int, thin: float
+    tree: BinaryTree, splits: SplitTree, total: float, total_variance: float, key: int, thin: float, recent: float = 0.0
 ) -> Estimate:
     """Return the estimate: the known nodes that hold points, at the domain's own levels.
 
-    Nodes with fewer points than ``thin`` are not divided further: it could not be seen.
+    Nodes with fewer points than ``thin`` are not divided further: it could not be seen. ``recent`` is how many points
+    came or went since the last fine count: taken to be where points are.
     """
     levels = _Levels(tree, splits, thin)
     start = np.array([[max(total, 0.0)], [total_variance], [total_variance], [1.0]])
     walk(tree.total_bits, np.array([ROOT]), start, levels.opens, levels.halve)
     parts = _with_points(levels.found, key)
-    return Estimate(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    estimate = Estimate(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    estimate.uncounted = estimate.count * min(recent / max(total, 1.0), 1.0)
+    return estimate
 
 
 @dataclass(frozen=True)

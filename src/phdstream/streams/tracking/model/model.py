@@ -180,14 +180,14 @@ class Model:
     def estimates(self, key: int) -> list[Callable[[], Estimate]]:
         """Return the ways to estimate what there is now, with the open block's zones for now: the best first."""
         self.fallback.taken |= self._view_is_plain
-        now, variance = self.totals.value, self.totals.variance
+        now, variance, recent = self.totals.value, self.totals.variance, 0.0
         for block in self.blocks:
             number, noise = block.number
-            now, variance = now + block.sign * number, variance + noise
+            now, variance, recent = now + block.sign * number, variance + noise, recent + number
         now, thin = max(now, 0.0), self.parameters.thin
         return [
-            lambda: to_estimate(self._tree, self._with_zones(), now, variance, key, thin),
-            lambda: to_estimate(self._tree, self.splits, now, variance, key, thin),
+            lambda: to_estimate(self._tree, self._with_zones(), now, variance, key, thin, recent),
+            lambda: to_estimate(self._tree, self.splits, now, variance, key, thin, recent),
             lambda: total_alone(now, variance, key),
         ]
 

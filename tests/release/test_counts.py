@@ -1,0 +1,70 @@
+"""Intervals: nested, monotone in confidence, never below zero."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import phdstream as phd
+from phdstream.release.counts import Counts
+
+VALUE, NOISE = np.array([0.0, 0.5, 20.0, 1000.0]), np.array([0.0, 4.0, 9.0, 100.0])
+
+
+def around(confidence: float, more: float = 3.0) -> Counts:
+    return Counts.around(VALUE, VALUE - 1, NOISE, NOISE * more, confidence, "")
+
+
+@pytest.mark.parametrize("confidence", [0.01, 0.5, 0.9, 0.999])
+def test_the_interval_of_the_noise_lies_within(confidence: float) -> None:
+    counts = around(confidence)
+    ends = (0 * VALUE, counts.low, counts.noise_low, counts.value, counts.noise_high, counts.high)
+    assert all((less <= more).all() for less, more in pairwise(ends))
+
+
+def test_more_confidence_is_wider() -> None:
+    narrow, wide = around(0.8), around(0.95)
+    assert (wide.low <= narrow.low).all()
+    assert (wide.high[1:] > narrow.high[1:]).all()
+
+
+def test_the_noise_is_not_all() -> None:
+    assert (around(0.9, more=5.0).high[1:] > around(0.9, more=3.0).high[1:]).all()
+    assert (around(0.9, more=5.0).stderr == around(0.9).stderr).all()
+
+
+def test_beside_small_estimates_it_is_longer_upwards() -> None:
+    counts = around(0.9)
+    up, down = counts.high - counts.value, counts.value - counts.low
+    assert up[1] > 2 * down[1]
+    assert up[3] == pytest.approx(down[3], rel=0.03)
+
+
+def test_nothing_unknown_is_no_interval() -> None:
+    assert around(0.9).high[0] == around(0.9).low[0] == 0
+
+
+def test_polygons_are_as_rectangles() -> None:
+    import shapely
+
+    points = np.random.default_rng(3).random((4000, 2)) ** 2
+    for make in (phd.TrackingStream, phd.PHDStream):
+        stream = make(phd.Box([(0, 1), (0, 1)]), 1.0, phd.Event(), noise=phd.Simulation(1))
+        release = [stream.update(part) for part in np.split(points, 4)][-1]
+        rectangles = np.array([[0.1, 0.1, 0.37, 0.3], [0.0, 0.0, 0.501, 0.77], [0.9, 0.9, 0.93, 0.95]])
+        asked, polygons = release.count(rectangles), release.count_in(shapely.box(*rectangles.T))
+        for end in ("low", "high", "noise_low", "noise_high"):
+            np.testing.assert_allclose(getattr(polygons, end), getattr(asked, end), rtol=1e-6, atol=1e-6)
+
+
+def test_empty_places_are_not_sure_to_be_empty() -> None:
+    """Small rectangles in a place released as empty: no points, but room for some; more room in larger ones."""
+    stream = phd.TrackingStream(phd.Box([(0, 1), (0, 1)]), 1.0, phd.Event(), noise=phd.Simulation(1))
+    release = stream.update(0.1 * np.random.default_rng(3).random((4000, 2)))
+    answer = release.count([[0.6, 0.6, 0.6 + side, 0.6 + side] for side in (0.01, 0.05, 0.3)], confidence=0.9)
+    assert (answer.value < 2).all()
+    assert (answer.low == 0).all()
+    assert (np.diff(answer.high) > 0).all()
+    assert 0 < answer.high[0] < answer.high[2] < 100
