@@ -140,12 +140,8 @@ class Network(Domain):
         return np.hstack([around.min(axis=0), around.max(axis=0)])
 
     def place(self, codes: Ints, index: Ints, key: int) -> Floats:
-        """Return one point on the lines of each code's finest node."""
-        finest, which = np.unique(codes | (ROOT << self.total_bits), return_inverse=True)
-        return self._points(finest, which, index, key)
-
-    def _points(self, nodes: Ints, which: Ints, index: Ints, key: int) -> Floats:
-        """Return points of ``nodes[which]``, each the centre of one of the node's grains."""
+        """Return one point on the lines of each code's finest node: the centre of one of its grains."""
+        nodes, which = np.unique(codes | (ROOT << self.total_bits), return_inverse=True)
         grains = self._tree.grains(nodes)
         if (grains == 0).any():
             raise InputError("there are no points in a cell without lines: it is not in the tree.")
