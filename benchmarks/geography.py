@@ -1,62 +1,129 @@
-"""What geography costs: a tick of 100,000 points on land and on streets, as a ratio to the same tick on a box.
+"""What geography costs, and how it looks, on the public research data (its README says where that comes from).
 
-    python benchmarks/geography.py [folder of shared data]
+    python -m benchmarks.geography speed [FOLDER OF DATA]    # ticks on land and on streets, as ratios to a box's
+    python -m benchmarks.geography maps [FOLDER OF DATA]     # docs/figures/map-*.png: true points beside synthetic ones
 
-Production noise. The first tick clips and caches the cells it visits; later ticks find them cached.
+Production noise. The first tick clips and keeps the cells it visits; later ticks find most of them known. Ticks of the
+box and of the other domain are taken in turn, so that both see the same machine.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow.parquet as pq
 
 import phdstream as phd
-from phdstream.domains.network import Network
+from benchmarks.drawn_maps import Panel, draw_maps
+from phdstream.arrays import Floats
 
-POINTS, TICKS = 100_000, 5
+POINTS, TICKS = 100_000, 7
+FIGURES = Path(__file__).parents[1] / "docs" / "figures"
+METHODS: dict[str, Any] = {"tracking": phd.TrackingStream, "phdstream": phd.PHDStream}
+VIEWS = {
+    "world": [
+        Panel("the world", (-180, -58, 180, 80)),
+        Panel("the Bay of San Francisco", (-122.6, 37.2, -121.7, 37.95)),
+    ],
+    "state": [
+        Panel("New York State", (-79.9, 40.4, -71.7, 45.1)),
+        Panel("New York City", (-74.06, 40.64, -73.86, 40.83)),
+    ],
+    "streets": [
+        Panel("Manhattan", (-74.03, 40.695, -73.905, 40.885)),
+        Panel("Midtown", (-74.0, 40.74, -73.96, 40.77)),
+    ],
+}
+_DEGREES = "EPSG:4326"
 
 
-def points(path: Path) -> np.ndarray:
+class Place(NamedTuple):
+    """Real events, a domain for them, and the box that they are compared with."""
+
+    name: str
+    events: Floats
+    domain: Callable[..., phd.Domain]
+    box: Callable[..., phd.Box]
+
+
+def points(path: Path, seed: int = 1) -> Floats:
+    """Return the points of a file in random order."""
     table = pq.read_table(path, columns=["lon", "lat"])
-    return np.column_stack([table["lon"].to_numpy(), table["lat"].to_numpy()])
+    return np.random.default_rng(seed).permutation(np.column_stack([table[name].to_numpy() for name in ("lon", "lat")]))
 
 
-def seconds_per_tick(domain: phd.Domain, events: np.ndarray) -> tuple[float, float]:
-    """Return the time of the first tick and the median of the later ones."""
-    stream = phd.PHDStream(domain, 1.0, phd.Event())
-    taken = []
-    for tick in range(TICKS):
-        start = time.perf_counter()
-        stream.update(events[tick * POINTS : (tick + 1) * POINTS])
-        taken.append(time.perf_counter() - start)
-    return taken[0], float(np.median(taken[1:]))
-
-
-def compare(name: str, make: object, box: phd.Box, events: np.ndarray) -> None:
-    phd.PHDStream(box, 1.0, phd.Event()).update(events[:10])  # load the noise source
-    first_box, later_box = seconds_per_tick(box, events)
-    first, later = seconds_per_tick(make(), events)  # type: ignore[operator]
-    print(f"{name:28s} first tick {first / first_box:5.1f} x a box's   cached tick {later / later_box:5.1f} x a box's")
-
-
-def main() -> None:
-    data = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[2] / "shared" / "data")
-    rng = np.random.default_rng(1)
-    gowalla = rng.permutation(points(data / "gowalla_union.parquet"))
-    gowalla = np.concatenate([gowalla, gowalla])[: POINTS * TICKS]
-    uber = rng.permutation(points(data / "uber_apr2014_full.parquet"))[: POINTS * TICKS]
+def places(data: Path) -> list[Place]:
+    """Return the places of the paper."""
+    gowalla, uber = points(data / "gowalla_union.parquet"), points(data / "uber_apr2014_full.parquet")
     geometry = data / "geometry"
-    land = geometry / "land_naturalearth_lowres_without_antarctica.geojson"
-    compare("land, Gowalla", lambda: phd.Region(land), phd.Box([(-180, 180), (-60, 84)]), gowalla)
-    state = geometry / "new_york_state_500k.geojson"
-    compare("New York State, Uber", lambda: phd.Region(state), phd.Box([(-79.8, -71.8), (40.4, 45.1)]), uber)
-    streets = lambda: Network(geometry / "manhattan_osmnx.gpkg", snap=50.0, tree_crs="EPSG:32618")  # noqa: E731
-    compare("Manhattan's streets, Uber", streets, phd.Box([(-74.02, -73.90), (40.70, 40.88)]), uber)
+
+    def land(**fine: Any) -> phd.Domain:
+        return phd.Region(geometry / "land_naturalearth_lowres_without_antarctica.geojson", **fine)
+
+    def state(**fine: Any) -> phd.Domain:
+        return phd.Region(geometry / "new_york_state_500k.geojson", **fine)
+
+    def streets(**fine: Any) -> phd.Domain:
+        return phd.Network(geometry / "manhattan_osmnx.gpkg", snap=50.0, tree_crs="EPSG:32618", **fine)
+
+    return [
+        Place("land, Gowalla", gowalla, land, _box((-180, 180), (-60, 84))),
+        Place("New York State, Uber", uber, state, _box((-79.8, -71.8), (40.4, 45.1))),
+        Place("Manhattan's streets, Uber", uber, streets, _box((-74.02, -73.90), (40.70, 40.88))),
+    ]
+
+
+def _box(*bounds: tuple[float, float]) -> Callable[..., phd.Box]:
+    return lambda **fine: phd.Box(bounds, crs=_DEGREES, **fine)
+
+
+def ratios(place: Place, method: Any, ticks: int = TICKS, size: int = POINTS, **fine: Any) -> tuple[float, float]:
+    """Return the time of a first tick, and of a later one, as ratios to the box's: medians over ticks in turn."""
+    method(place.box(**fine), 1.0, phd.Event()).update(place.events[:10])  # load the noise source
+    streams = [method(make(**fine), 1.0, phd.Event()) for make in (place.box, place.domain)]
+    taken = np.empty((2, ticks))
+    for tick in range(ticks):
+        events = np.take(place.events, range(tick * size, (tick + 1) * size), axis=0, mode="wrap")
+        for which, stream in enumerate(streams):
+            start = time.perf_counter()
+            stream.update(events)
+            taken[which, tick] = time.perf_counter() - start
+    later = np.median(taken[:, 1:], axis=1)
+    return float(taken[1, 0] / taken[0, 0]), float(later[1] / later[0])
+
+
+def speed(data: Path) -> None:
+    """Print a table of ratios, for depth 20 and for the default of 10 m."""
+    print(
+        "| | method | depth 20: first tick | later ticks | 10 m: first tick | later ticks |\n|---|---|---|---|---|---|"
+    )
+    for place in places(data):
+        for name, method in METHODS.items():
+            found = [ratio for fine in ({"depth": 20}, {}) for ratio in ratios(place, method, **fine)]
+            print(f"| {place.name} | `{name}` | " + " | ".join(f"{ratio:.1f}" for ratio in found) + " |", flush=True)
+
+
+def maps(data: Path) -> None:
+    """Draw true points beside those of a release, at the defaults and ε = 1."""
+    for name, place in zip(VIEWS, places(data), strict=True):
+        domain = place.domain()
+        true = place.events[domain.encode(place.events)[1]]
+        synthetic = phd.TrackingStream(domain, 1.0, phd.Event()).update(place.events).sample()
+        kinds = {"true (public data)": true, "synthetic, ε = 1": synthetic}
+        size = draw_maps(FIGURES / f"map-{name}.png", domain, kinds, VIEWS[name])
+        print(f"map-{name}.png: {size / 1000:.0f} kB, {len(true):,} true and {len(synthetic):,} synthetic points")
+
+
+def main(what: str = "speed", data: str | None = None) -> None:
+    """Run one of the commands on a folder of data: by default the one beside the checkout."""
+    folder = Path(__file__).parents[2] / "shared" / "data" if data is None else Path(data)
+    {"speed": speed, "maps": maps}[what](folder)
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

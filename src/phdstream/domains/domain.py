@@ -29,10 +29,9 @@ class Domain(ABC):
     The tree is public and fixed before any data is seen. All methods work on whole arrays. ``level_bits``: the bits of
     the code that each level takes; ``fanout``: the most children a node can have; ``crs``: users' coordinate system.
 
-    A domain that can compare nodes with queries pair by pair defines ``covered(nodes, queries, exact)`` for the queries
-    of `overlap`: the share of each node's measure inside the query at the same position, 0 and 1 always exact, parts
-    where ``exact`` says so. For polygons, `covered_by` gives such a function of nodes and positions of polygons. Both
-    make many queries on large trees fast. Where there is none, all nodes are compared with all queries.
+    A domain that can compare nodes with queries pair by pair defines ``covered(nodes, queries, exact)``: the share of
+    each node's measure inside the query at the same position, 0 and 1 always exact, parts where ``exact`` says so; and
+    `covered_by` for polygons. Both make queries on large trees fast. Otherwise all nodes are compared with all queries.
     """
 
     dimension: int

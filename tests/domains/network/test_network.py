@@ -650,7 +650,7 @@ def test_a_bad_description_is_refused() -> None:
 def test_manhattan() -> None:
     network = Network(MANHATTAN, snap=50, tree_crs="EPSG:32618")
     edges = geopandas.read_file(MANHATTAN, layer="edges")
-    assert network.depth == 20
+    assert network.depth == 21
     assert network.measure(EVERYTHING)[0] == pytest.approx(edges.to_crs(32618).length.sum(), rel=1e-9)
     finest = EVERYTHING
     for _ in range(network.depth):

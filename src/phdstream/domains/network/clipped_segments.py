@@ -51,8 +51,9 @@ class ClippedSegments:
         middle, beside = self._segments.along(segment, grain + 0.5), 1.25 * self._segments.grain
         codes = self._box.encode(np.maximum(middle - beside, low))[0]
         others = self._box.encode(np.minimum(middle + beside, high))[0]
-        unsure = codes != others
-        codes[unsure] = self._followed_down(segment[unsure], grain[unsure])
+        unsure = np.flatnonzero(codes != others)
+        if unsure.size:
+            codes[unsure] = self._followed_down(segment[unsure], grain[unsure])
         return codes
 
     def _followed_down(self, segment: Ints, grain: Ints) -> Ints:

@@ -15,6 +15,8 @@ from phdstream.domains.network.segments import Segments
 __all__ = ["NearestSegment"]
 
 _MOST_SQUARES_PER_SIDE = 1 << 18
+_MOST_INDEXED = 1 << 21
+"""A grid of up to so many squares has an index of all; in a larger one, squares near lines are searched for."""
 _PARTS = 8
 """Parts of a square along each side."""
 
@@ -69,12 +71,21 @@ class NearestSegment:
         self._candidates = segment[keep]
         self._squares, self._first, self._number = np.unique(square[keep], return_index=True, return_counts=True)
         self._part_of = np.full(self._squares.size, -1)
-        self._parts, self._used = np.zeros((0, _PARTS**2, 2), dtype=np.int32), 0
+        self._parts, self._used = np.zeros((0, 2), dtype=np.int32), 0
+        self._index = None
+        if self._shape.prod() <= _MOST_INDEXED:
+            self._index = np.full(self._shape.prod(), -1)
+            self._index[self._squares] = np.arange(self._squares.size)
 
     def _may_be_nearest(self, square: Ints, i: Floats, j: Floats, segment: Ints, side: float) -> Bools:
         """Return which pairs, in order of squares, may be nearest; i, j: the square's centre in units of ``_side``."""
-        x, y = self._origin[0] + i * self._side, self._origin[1] + j * self._side
-        distance = np.sqrt(self._segments.offsets(x, y, segment)[0])
+        distance = np.empty(square.size)
+
+        def measure_some(rows: slice) -> None:
+            x, y = self._origin[0] + i[rows] * self._side, self._origin[1] + j[rows] * self._side
+            distance[rows] = np.sqrt(self._segments.offsets(x, y, segment[rows])[0])
+
+        in_order(measure_some, 0, square.size)
         first = np.flatnonzero(np.diff(square, prepend=-1))
         least = np.repeat(np.minimum.reduceat(distance, first), np.diff(first, append=square.size))
         radius = side * np.sqrt(0.5) * (1 + 1e-6)
@@ -100,60 +111,64 @@ class NearestSegment:
         return segment, at
 
     def _among_candidates(self, points: Floats) -> tuple[Ints, Floats]:
-        """Try each point's first candidate, then its second, ... as long as it has one."""
+        """Compare each point with all its candidates; of those equally near the first counts."""
         first, number = self._candidates_of(points)
-        x, y = np.ascontiguousarray(points.T)
-        best, found, where = np.full(len(points), np.inf), np.full(len(points), -1), np.zeros(len(points))
-        tried, still = 0, np.flatnonzero(number)
-        while still.size:
-            rows = self._candidates[first[still] + tried]
-            squared, at = self._segments.offsets(x[still], y[still], rows)
-            nearer = squared < best[still]
-            which = still[nearer]
-            best[which], found[which], where[which] = squared[nearer], rows[nearer], at[nearer]
-            tried += 1
-            still = still[number[still] > tried]
-        found[best > self._near**2] = -1
+        found, where, some = np.full(len(points), -1), np.zeros(len(points)), np.flatnonzero(number)
+        owner, within = ragged(number[some])
+        if not owner.size:
+            return found, where
+        rows, begins = self._candidates[first[some][owner] + within], np.flatnonzero(within == 0)
+        x, y = points[some].T
+        squared, at = self._segments.offsets(x[owner], y[owner], rows)
+        least = np.minimum.reduceat(squared, begins)
+        nearest = np.flatnonzero(squared == least[owner])
+        chosen = nearest[np.diff(owner[nearest], prepend=-1) > 0]
+        near = least <= self._near**2
+        found[some[near]], where[some] = rows[chosen][near], at[chosen]
         return found, where
 
     def _candidates_of(self, points: Floats) -> tuple[Ints, Ints]:
         """Return where the candidates of each point's part of a square begin, and how many they are."""
         i, j = (self._square(points[:, axis], axis) for axis in (0, 1))
-        on_grid = (i >= 0) & (i < self._shape[0]) & (j >= 0) & (j < self._shape[1])
+        rows = np.flatnonzero((i >= 0) & (i < self._shape[0]) & (j >= 0) & (j < self._shape[1]))
+        across, up = ((column[rows] * _PARTS).astype(np.int64) for column in (i, j))
+        at = self._position(across // _PARTS * self._shape[1] + up // _PARTS)
+        listed = at >= 0
+        rows, at, part = rows[listed], at[listed], (across % _PARTS * _PARTS + up % _PARTS)[listed]
+        self._make_room(np.unique(at[self._part_of[at] < 0]))
+        slot = self._part_of[at] * _PARTS**2 + part
+        unknown = self._parts[slot, 1] < 0
+        if unknown.any():
+            new, one = np.unique(slot[unknown], return_index=True)
+            self._learn(new, at[unknown][one], part[unknown][one])
         first, number = np.zeros(len(points), dtype=np.int64), np.zeros(len(points), dtype=np.int64)
-        i, j = i[on_grid], j[on_grid]
-        square = i.astype(np.int64) * self._shape[1] + j.astype(np.int64)
-        at = np.minimum(np.searchsorted(self._squares, square), self._squares.size - 1)
-        listed = self._squares[at] == square
-        part = ((i % 1 * _PARTS).astype(np.int64) * _PARTS + (j % 1 * _PARTS).astype(np.int64))[listed]
-        rows, at = np.flatnonzero(on_grid)[listed], at[listed]
-        self._learn(at, part)
-        first[rows], number[rows] = self._parts[self._part_of[at], part].T
+        first[rows], number[rows] = self._parts[slot].T
         return first, number
 
-    def _learn(self, at: Ints, part: Ints) -> None:
+    def _position(self, square: Ints) -> Ints:
+        """Return where squares stand in the list, -1 for those that are not in it."""
+        if self._index is not None:
+            return np.asarray(self._index[square])
+        at = np.minimum(np.searchsorted(self._squares, square), self._squares.size - 1)
+        return np.where(self._squares[at] == square, at, -1)
+
+    def _learn(self, slot: Ints, at: Ints, part: Ints) -> None:
         """Work out the candidates of parts of squares that are asked for the first time."""
-        self._make_room(np.unique(at[self._part_of[at] < 0]))
-        unknown = self._parts[self._part_of[at], part, 1] < 0
-        if not unknown.any():
-            return
-        at, part = np.divmod(np.unique(at[unknown] * _PARTS**2 + part[unknown]), _PARTS**2)
         owner, within = ragged(self._number[at])
         segment = self._candidates[self._first[at][owner] + within]
         corners = np.divmod(self._squares[at], self._shape[1]), np.divmod(part, _PARTS)
         i, j = (whole + (some + 0.5) / _PARTS for whole, some in zip(*corners, strict=True))
         keep = self._may_be_nearest(owner, i[owner], j[owner], segment, self._side / _PARTS)
         number = np.bincount(owner[keep], minlength=at.size)
-        first = self._candidates.size + np.cumsum(number) - number
-        self._parts[self._part_of[at], part] = np.column_stack([first, number])
+        self._parts[slot, 0], self._parts[slot, 1] = self._candidates.size + np.cumsum(number) - number, number
         self._candidates = np.concatenate([self._candidates, segment[keep]])
 
     def _make_room(self, squares: Ints) -> None:
         """Give squares room for their parts, whose candidates are not known yet."""
         self._part_of[squares] = self._used + np.arange(squares.size)
         self._used += squares.size
-        if self._used > len(self._parts):
-            room = np.full((2 * self._used, _PARTS**2, 2), -1, dtype=np.int32)
+        if self._used * _PARTS**2 > len(self._parts):
+            room = np.full((2 * self._used * _PARTS**2, 2), -1, dtype=np.int32)
             room[: len(self._parts)] = self._parts
             self._parts = room
 

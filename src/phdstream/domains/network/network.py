@@ -34,12 +34,11 @@ class Network(Domain):
 
     Parameters
     ----------
-    lines: Shapely lines, a GeoSeries, the path of a file of them, or an OSMnx graph. Both directions of a street
-        count once, and so does any segment that is given twice; lines drawn side by side, or one on the other with
-        different vertices, stay two.
+    lines: Shapely lines, a GeoSeries, the path of a file of them, or an OSMnx graph. Both directions of a street, or a
+        segment given twice, count once; lines side by side, or one on the other with other vertices, stay two.
     snap: how far from a line a point may be, in units of ``tree_crs``; farther points are outside.
-    crs, tree_crs: the coordinates of lines and points, and the planar system in which lengths are measured, such as
-        ``crs="EPSG:4326", tree_crs="EPSG:32618"``. Without any, coordinates are taken as planar.
+    crs, tree_crs: of lines and points, and the planar system for lengths, such as ``crs="EPSG:4326",
+        tree_crs="EPSG:32618"``. Without any, coordinates are taken as planar.
     depth, resolution, fanout: of the tree, as for `Box`, in units of ``tree_crs``.
     bounds: what is halved, ``[(x low, high), (y low, high)]`` in ``tree_crs``; by default just around the lines.
 
@@ -77,7 +76,7 @@ class Network(Domain):
         check_planar(self._projection, self._lines)
         ends = project(straight_segments(self._lines), self._projection, self.snap / 100)
         names = ("lon", "lat") if names is None and is_geographic(own) else names
-        tree = {"fanout": fanout, "depth": depth, "names": names, "crs": self.tree_crs, "resolution": resolution}
+        tree = {"fanout": fanout, "depth": depth, "resolution": resolution, "names": names, "crs": self.tree_crs}
         self._box = box_around(ends, bounds, tree)
         self.names, self.fanout, self.level_bits = self._box.names, self._box.fanout, self._box.level_bits
         self._halves = Box(self._box.to_dict()["bounds"], depth=self.total_bits)
@@ -141,12 +140,8 @@ class Network(Domain):
         return np.hstack([around.min(axis=0), around.max(axis=0)])
 
     def place(self, codes: Ints, index: Ints, key: int) -> Floats:
-        """Return one point on the lines of each code's finest node."""
-        finest, which = np.unique(codes | (ROOT << self.total_bits), return_inverse=True)
-        return self._points(finest, which, index, key)
-
-    def _points(self, nodes: Ints, which: Ints, index: Ints, key: int) -> Floats:
-        """Return points of ``nodes[which]``, each the centre of one of the node's grains."""
+        """Return one point on the lines of each code's finest node: the centre of one of its grains."""
+        nodes, which = np.unique(codes | (ROOT << self.total_bits), return_inverse=True)
         grains = self._tree.grains(nodes)
         if (grains == 0).any():
             raise InputError("there are no points in a cell without lines: it is not in the tree.")

@@ -116,14 +116,12 @@ class ClippedNodes:
     def kinds(self, codes: Ints) -> tuple[Bools, Bools]:
         """Return which codes are in a node of the grid's level that is whole, and which in one that is cut."""
         nodes = self._box.nodes_of(codes, self._grid_level)
-        self._classify(np.unique(nodes[self._kind[nodes] == _UNKNOWN]))
+        new = np.unique(nodes[self._kind[nodes] == _UNKNOWN])
+        self._descend(new)
+        area, cut = self._found(new)
+        self._kind[new] = np.where(cut, _CUT, np.where(area > 0, _WHOLE, _EMPTY))
         kind = self._kind[nodes]
         return kind == _WHOLE, kind == _CUT
-
-    def _classify(self, nodes: Ints) -> None:
-        self._descend(nodes)
-        area, cut = self._found(nodes)
-        self._kind[nodes] = np.where(cut, _CUT, np.where(area > 0, _WHOLE, _EMPTY))
 
     def _descend(self, nodes: Ints) -> None:
         """Clip nodes of one level by way of their ancestors: each cut is from a small piece, not the whole shape."""

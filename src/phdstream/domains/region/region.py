@@ -101,13 +101,9 @@ class Region(Domain):
         codes, inside = np.empty(len(points), dtype=np.int64), np.empty(len(points), dtype=bool)
 
         def encode_some(rows: slice) -> None:
-            codes[rows], inside[rows] = self._encode(points[rows])
+            codes[rows], inside[rows] = self._box.encode(self._projection.forward(points[rows]))
 
         in_order(encode_some, 0, len(points))
-        return codes, inside
-
-    def _encode(self, points: Floats) -> tuple[Ints, Bools]:
-        codes, inside = self._box.encode(self._projection.forward(points))
         rows = np.flatnonzero(inside)
         inside[rows], cut = self._clipped.kinds(codes[rows])
         edge = rows[cut]

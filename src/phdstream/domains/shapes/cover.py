@@ -35,11 +35,12 @@ class ShapeCover:
     def share(self, rectangles: Floats, at: Ints, exact: Bools) -> Floats:
         """Return the share of each rectangle inside its polygon: 0.5 for any part where it need not be ``exact``."""
         share, near = np.zeros(at.size), np.flatnonzero(self._meets(rectangles, at))
-        quick = exact[near] | (self._areas.work(rectangles[near], at[near]) <= _FEW_EDGES)
-        asked, rest = near[quick], near[~quick]
+        quick = self._areas.work(rectangles[near], at[near]) <= _FEW_EDGES
+        rest = near[~quick]
+        share[rest] = self._rough(rectangles[rest], at[rest])
+        asked = np.concatenate([near[quick], rest[exact[rest] & (share[rest] == 0.5)]])
         inside = self._inside(rectangles[asked], at[asked])
         share[asked] = np.where((inside < 1) & (inside > 0) & ~exact[asked], 0.5, inside)
-        share[rest] = self._rough(rectangles[rest], at[rest])
         return share
 
     def rough(self, rectangles: Floats, at: Ints) -> Floats:
