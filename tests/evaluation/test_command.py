@@ -58,7 +58,7 @@ def test_on_ones_own_data(tmp_path: Path) -> None:
     assert DO_NOT_PUBLISH in done.stdout
     page = (tmp_path / "out" / "report.html").read_text()
     assert "Settings to take" in page
-    assert "Best at ε = 1:" in page
+    assert "Best at ε = 1, small queries:" in page
     assert len(list((tmp_path / "out" / "trials").iterdir())) == 7
 
 
