@@ -157,7 +157,7 @@ def collect(results: Path) -> None:
 
 def page() -> str:
     """Return docs/utility.md, from its template and the table: no number of the benchmark is typed by hand."""
-    from benchmarks import intervals
+    from benchmarks import intervals_page
     from benchmarks.weighted_table import weighted_table
 
     with TABLE.open(newline="") as file:
@@ -167,7 +167,7 @@ def page() -> str:
     text = (DOCS / "utility.template.md").read_text(encoding="utf-8")
     parts = {"seeds": min(row["seeds"] for row in rows), "table": markdown(rows), "targets": targets(rows)}
     parts["weighted"] = weighted_table(rows, STREAMS, EPSILONS)
-    parts |= intervals.parts()
+    parts |= intervals_page.parts()
     for name, part in parts.items():
         text = text.replace("{{" + name + "}}", part)
     return re.sub(r"{{error (\w+) ([\w -]+)}}", lambda asked: _small_error(rows, *asked.groups()), text)

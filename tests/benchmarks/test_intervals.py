@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import phdstream as phd
-from benchmarks import intervals
+from benchmarks import intervals, intervals_page
 
 
 def covered(stream: str, method: str, runs: int) -> pd.DataFrame:
@@ -77,6 +77,6 @@ def test_the_table_is_collected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     intervals.collect(tmp_path)
     assert list(pd.read_csv(tmp_path / "table.csv").stream.unique()) == ["city", "few points"]
     monkeypatch.setattr(intervals, "CHOSEN", {"city": {}})
-    said = intervals.parts()
+    said = intervals_page.parts()
     assert "| city, **true counts** |" in said["intervals"]
     assert "for 1/256" in said["interval widths"]

@@ -30,9 +30,9 @@ from phdstream.release.estimate import Estimate
 __all__ = ["Unevenness", "clustering"]
 
 _SHARES = 1.5
-"""Contrasts' squared errors are that many times their variance, in all sizes of nodes (1.2 to 1.5 on real streams)."""
+"""Contrasts' squared errors, over their variance: 1.2 to 1.6 on average in nodes of up to 4,000 points."""
 _TOTAL = 2.6
-"""The same for the total: what refining drops and gives back is in the sum, not in its variance."""
+"""The same for the total, measured; noise that is dropped and given back is in the sum, but not in its variance."""
 _RECENT = 0.13
 """κ: how far points that come divide otherwise than those that are there."""
 _UNTOLD = 0.5
