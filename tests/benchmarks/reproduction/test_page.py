@@ -33,7 +33,7 @@ def test_every_number_has_five_seeds() -> None:
 
 
 def test_figures_are_there_small_and_all_shown() -> None:
-    pages = [(DOCS / name).read_text(encoding="utf-8") for name in ("reproduction.md", "utility.md")]
+    pages = [(DOCS / name).read_text(encoding="utf-8") for name in ("reproduction.md", "utility.md", "geography.md")]
     shown = set(re.findall(r"\(figures/([^)]+)\)", "".join(pages)))
     there = {path.name: path.stat().st_size for path in (DOCS / "figures").iterdir()}
     assert shown == set(there)
