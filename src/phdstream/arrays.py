@@ -1,4 +1,4 @@
-"""Names for the array types that pass between rooms, and two things often done with them."""
+"""Names for the array types that pass between rooms, and what is often done with them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Bools", "Floats", "Ints", "distinct", "ragged"]
+__all__ = ["Bools", "Floats", "Ints", "distinct", "found_in", "ragged"]
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
@@ -39,3 +39,15 @@ def distinct(nodes: Ints) -> tuple[Ints, Ints]:
     which = np.empty(nodes.size, dtype=np.int64)
     which[order] = np.cumsum(new) - 1
     return ordered[new], which
+
+
+def found_in(ordered: Ints, numbers: Ints) -> Bools:
+    """Return which numbers are among others that stand in order.
+
+    >>> found_in(np.array([2, 5, 7]), np.array([5, 6, 9])).tolist()
+    [True, False, False]
+    """
+    if not ordered.size:
+        return np.zeros(numbers.size, dtype=bool)
+    at = np.minimum(np.searchsorted(ordered, numbers), ordered.size - 1)
+    return np.asarray(ordered[at] == numbers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from phdstream.arrays import Bools, Ints, ragged
+from phdstream.arrays import Bools, Ints, found_in, ragged
 from phdstream.domains.box import Box
 from phdstream.domains.codes import ROOT, child_nodes
 from phdstream.domains.network.segments import Segments
@@ -25,19 +25,20 @@ class ClippedSegments:
         size = segments.grains.size
         self._pool = np.column_stack([np.arange(size), np.zeros(size, np.int64), segments.grains])
         self._used = size
-        self._table = np.array([[ROOT, 0, size, segments.grains.sum()]])
+        self._nodes = [np.array([ROOT])] + [np.zeros(0, np.int64)] * box.depth  # by level, in order
+        self._table = [np.array([[0, size, segments.grains.sum()]])] + [np.zeros((0, 3), np.int64)] * box.depth
 
     def grains(self, nodes: Ints) -> Ints:
         """Return how many grains each node has."""
-        return self._rows(nodes)[:, 3]
+        return self._rows(nodes)[:, 2]
 
     def number(self, nodes: Ints) -> Ints:
         """Return how many pieces each node has."""
-        return self._rows(nodes)[:, 2]
+        return self._rows(nodes)[:, 1]
 
     def pieces(self, nodes: Ints) -> tuple[Ints, Ints, Ints, Ints]:
         """Return all pieces: the position of the node, the segment, its first grain in the node and the one past."""
-        _, first, number, _ = self._rows(nodes).T
+        first, number, _ = self._rows(nodes).T
         owner, within = ragged(number)
         segment, low, high = self._pool[first[owner] + within].T
         return owner, segment, low, high
@@ -64,16 +65,23 @@ class ClippedSegments:
         return nodes - (ROOT << self._box.depth)
 
     def _rows(self, nodes: Ints) -> Ints:
-        known = self._table[:, 0]
-        at = np.minimum(np.searchsorted(known, nodes), known.size - 1)
-        missing = known[at] != nodes
-        if not missing.any():
-            return self._table[at]
-        self._split(np.unique(nodes[missing] >> 1))
-        return self._rows(nodes)
+        """Return where each node's pieces begin, their number and their grains."""
+        levels = self._box.levels(nodes)
+        if nodes.size and levels.min() == levels.max():
+            return self._rows_of(int(levels[0]), nodes)
+        rows = np.empty((nodes.size, 3), np.int64)
+        for level in np.unique(levels).tolist():
+            rows[levels == level] = self._rows_of(level, nodes[levels == level])
+        return rows
 
-    def _split(self, nodes: Ints) -> None:
-        """Divide the pieces of nodes between their halves; both halves are kept, also if one is empty."""
+    def _rows_of(self, level: int, nodes: Ints) -> Ints:
+        missing = ~found_in(self._nodes[level], nodes)
+        if missing.any():
+            self._split(level - 1, np.unique(nodes[missing] >> 1))
+        return np.asarray(self._table[level][np.searchsorted(self._nodes[level], nodes)])
+
+    def _split(self, level: int, nodes: Ints) -> None:
+        """Divide the pieces of nodes of a level between their halves; both halves are kept, also if one is empty."""
         owner, segment, low, high = self.pieces(nodes)
         before, up = self._cuts(nodes, owner, segment)
         cut = np.clip(before, low, high)
@@ -81,7 +89,7 @@ class ClippedSegments:
         pieces = np.concatenate([np.column_stack([segment, low, cut]), np.column_stack([segment, cut, high])])
         there = pieces[:, 1] < pieces[:, 2]
         order = np.argsort(child[there], kind="stable")
-        self._keep(child_nodes(nodes, bits=1).ravel(), child[there][order], pieces[there][order])
+        self._keep(level + 1, child_nodes(nodes, bits=1).ravel(), child[there][order], pieces[there][order])
 
     def _cuts(self, nodes: Ints, owner: Ints, segment: Ints) -> tuple[Ints, Bools]:
         """Return where segments are cut by the border between their node's halves, and whether they rise there."""
@@ -90,11 +98,13 @@ class ClippedSegments:
         before = self._segments.grains_before(segment, axis[owner], border[owner])
         return before, self._segments.rising(segment, axis[owner])
 
-    def _keep(self, nodes: Ints, child: Ints, pieces: Ints) -> None:
+    def _keep(self, level: int, nodes: Ints, child: Ints, pieces: Ints) -> None:
         number = np.bincount(child, minlength=nodes.size)
         grains = np.bincount(child, weights=pieces[:, 2] - pieces[:, 1], minlength=nodes.size).astype(np.int64)
-        rows = np.column_stack([nodes, self._used + np.cumsum(number) - number, number, grains])
-        self._table = np.insert(self._table, np.searchsorted(self._table[:, 0], nodes), rows, axis=0)
+        rows = np.column_stack([self._used + np.cumsum(number) - number, number, grains])
+        at = np.searchsorted(self._nodes[level], nodes)
+        self._table[level] = np.insert(self._table[level], at, rows, axis=0)
+        self._nodes[level] = np.insert(self._nodes[level], at, nodes)
         if self._used + len(pieces) > len(self._pool):
             room = np.empty((max(self._used + len(pieces), 2 * len(self._pool)), 3), np.int64)
             room[: self._used] = self._pool[: self._used]

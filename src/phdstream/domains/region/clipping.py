@@ -8,7 +8,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from phdstream.arrays import Bools, Floats, Ints
+from phdstream.arrays import Bools, Floats, Ints, found_in
 from phdstream.domains.box import Box
 from phdstream.domains.codes import ROOT, hash_uniform
 from phdstream.domains.shapes.cover import ShapeCover
@@ -34,10 +34,7 @@ class _Known(NamedTuple):
         return cls(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0, dtype=bool))
 
     def has(self, nodes: Ints) -> Bools:
-        if not self.nodes.size:
-            return np.zeros(nodes.size, dtype=bool)
-        at = np.minimum(np.searchsorted(self.nodes, nodes), self.nodes.size - 1)
-        return np.asarray(self.nodes[at] == nodes)
+        return found_in(self.nodes, nodes)
 
     def with_new(self, nodes: Ints, area: Floats, cut: Bools) -> _Known:
         at = np.searchsorted(self.nodes, nodes)
