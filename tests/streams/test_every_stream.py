@@ -260,7 +260,7 @@ def test_a_window_forgets(make: Make) -> None:
         np.testing.assert_allclose(release.estimate.count, 0, atol=1e-6)
         assert len(release.sample()) == 0
     else:
-        assert release.total >= 225
+        assert release.total >= 225 - 1e-6
 
 
 # --- what is promised, and what is spent ---

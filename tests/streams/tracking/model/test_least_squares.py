@@ -31,6 +31,33 @@ def test_the_best_estimate_of_the_root_is_least_squares(seed: int) -> None:
     assert root.variance[0] == pytest.approx(np.linalg.inv(weighted.T @ weighted).sum())
 
 
+@given(seed=st.integers(0, 10_000))
+def test_what_counts_share_is_in_the_variance_of_their_sums(seed: int) -> None:
+    """Every estimate is a sum of counts, by some weights: its variance is that of these, shared errors included."""
+    rng = np.random.default_rng(seed)
+    fine = NoisyCounts(np.array([4, 5, 6, 14, 15]), np.zeros(5), rng.uniform(0.5, 4, 5), rng.uniform(0, 2, (1, 5)))
+    coarse = NoisyCounts(np.array([2, 3]), np.zeros(2), rng.uniform(0.5, 4, 2), rng.uniform(0, 2, (1, 2)))
+    counts = NoisyCounts.concat(fine, coarse, NoisyCounts(np.array([1]), np.zeros(1), rng.uniform(0.5, 4, 1)))
+    assert counts.loading.shape == (2, 8)
+    covariance = np.diag(counts.variance) + counts.loading.T @ counts.loading
+    for level, layer in enumerate(weighted_least_squares(counts)):
+        weights = np.array(
+            [
+                weighted_least_squares(NoisyCounts(counts.node, unit, counts.variance, counts.loading))[level].value
+                for unit in np.eye(8)
+            ]
+        )
+        np.testing.assert_allclose(layer.total_variance, np.diag(weights.T @ covariance @ weights))
+
+
+def test_a_sum_whose_parts_share_an_error_counts_less_beside_another_count() -> None:
+    halves, root = np.array([2, 3]), NoisyCounts(np.array([1]), np.array([12.0]), np.array([2.0]))
+    alone = NoisyCounts(halves, np.array([4.0, 4.0]), np.ones(2))
+    shared = NoisyCounts(halves, np.array([4.0, 4.0]), np.ones(2), np.ones((1, 2)))  # of variance 2 + 2² as a sum
+    assert weighted_least_squares(NoisyCounts.concat(alone, root))[0].value[0] == pytest.approx(10)
+    assert weighted_least_squares(NoisyCounts.concat(shared, root))[0].value[0] == pytest.approx(11)
+
+
 def _inside(leaf: int, node: int) -> bool:
     while leaf > node:
         leaf >>= 1

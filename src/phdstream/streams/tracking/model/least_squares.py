@@ -35,11 +35,21 @@ def count_variance(epsilon: float) -> float:
 
 @dataclass(frozen=True)
 class NoisyCounts:
-    """Noisy counts of nodes, and the variance of their noise."""
+    """Noisy counts of nodes: the variance of each one's own noise, and its loadings on noise that several share.
+
+    Counts of one fine count share an error: the noise that it dropped and gave back (`refinement`). A row of
+    ``loading`` is such an error, with standard deviation 1: each count has so many times that error besides its own
+    noise (a factor model).
+    """
 
     node: Ints
     value: Floats
     variance: Floats
+    loading: Floats = None  # type: ignore[assignment]  # set below
+
+    def __post_init__(self) -> None:
+        if self.loading is None:
+            object.__setattr__(self, "loading", np.zeros((0, self.node.size)))
 
     @classmethod
     def known_empty(cls, nodes: Ints) -> NoisyCounts:
@@ -48,19 +58,38 @@ class NoisyCounts:
 
     @classmethod
     def concat(cls, *parts: NoisyCounts) -> NoisyCounts:
-        """Return several sets of counts as one."""
-        columns = zip(*((part.node, part.value, part.variance) for part in parts), strict=True)
-        return cls(*(np.concatenate(column) for column in columns))
+        """Return several sets of counts as one; what each shares, it shares with no other."""
+        node, value, variance = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("node", "value", "variance")
+        )
+        loading = np.zeros((sum(len(part.loading) for part in parts), sum(part.node.size for part in parts)))
+        row = column = 0
+        for part in parts:
+            below, right = row + len(part.loading), column + part.node.size
+            loading[row:below, column:right] = part.loading
+            row, column = below, right
+        return cls(node, value, variance, loading)
 
 
 @dataclass(frozen=True)
 class Layer:
-    """All nodes of one length in a tree of counts: the best estimate from below, and which have halves in the tree."""
+    """All nodes of one length in a tree of counts: the best estimate from below, and which have halves in the tree.
+
+    ``variance`` and ``loading`` are those of the estimate, as for `NoisyCounts`. What halves share hardly changes how
+    a node divides, so the filter goes by ``variance``; the error of a sum has both (`total_variance`).
+    """
 
     node: Ints
     value: Floats
     variance: Floats
+    loading: Floats
     inner: Bools
+
+    @property
+    def total_variance(self) -> Floats:
+        """The variance of each estimate, with what it shares with others."""
+        variance: Floats = self.variance + (self.loading**2).sum(axis=0)
+        return variance
 
 
 def weighted_least_squares(counts: NoisyCounts) -> list[Layer]:
@@ -72,26 +101,35 @@ def weighted_least_squares(counts: NoisyCounts) -> list[Layer]:
     """
     lengths = prefix_length(counts.node)
     layers: list[Layer] = []
-    above = NoisyCounts(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+    above = NoisyCounts(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros((len(counts.loading), 0)))
     for bits in range(int(lengths.max()), -1, -1):
         own = lengths == bits
-        here = NoisyCounts(counts.node[own], counts.value[own], counts.variance[own])
+        here = NoisyCounts(counts.node[own], counts.value[own], counts.variance[own], counts.loading[:, own])
         layers.append(_combine(above, here))
         above = _parents(layers[-1])
     return layers[::-1]
 
 
 def _combine(summed: NoisyCounts, counted: NoisyCounts) -> Layer:
-    every = NoisyCounts.concat(summed, counted)
-    node, which = distinct(every.node)
-    precision = np.bincount(which, 1 / every.variance, node.size)
-    value = np.bincount(which, every.value / every.variance, node.size) / precision
+    """Return the mean of all counts of each node, by inverse variance; counts of one node share no error."""
+    value, variance = np.append(summed.value, counted.value), np.append(summed.variance, counted.variance)
+    loading = np.concatenate([summed.loading, counted.loading], axis=1)
+    node, which = distinct(np.append(summed.node, counted.node))
+    precision = 1 / (variance + (loading**2).sum(axis=0))
+    weight: Floats = precision / np.bincount(which, precision, node.size)[which]
     inner = np.zeros(node.size, dtype=bool)
     inner[which[: summed.node.size]] = True
-    return Layer(node, value, 1 / precision, inner)
+
+    def summed_up(parts: Floats) -> Floats:
+        return np.bincount(which, parts, node.size).astype(np.float64)
+
+    shared = np.array([summed_up(weight * row) for row in loading]).reshape(len(loading), node.size)
+    return Layer(node, summed_up(weight * value), summed_up(weight**2 * variance), shared, inner)
 
 
 def _parents(layer: Layer) -> NoisyCounts:
     first, second = slice(0, None, 2), slice(1, None, 2)
-    value, variance = (column[first] + column[second] for column in (layer.value, layer.variance))
-    return NoisyCounts(layer.node[first] >> 1, value, variance)
+    value, variance, loading = (
+        column[..., first] + column[..., second] for column in (layer.value, layer.variance, layer.loading)
+    )
+    return NoisyCounts(layer.node[first] >> 1, value, variance, loading)

@@ -70,7 +70,7 @@ class Model:
     def begin(self, splits: SplitTree, root: Layer, ticks: int) -> None:
         """Take what the start has learnt."""
         self.splits = splits
-        self.totals.settle([1.0] * ticks, max(float(root.value[0]), 0.0), float(root.variance[0]))
+        self.totals.settle([1.0] * ticks, max(float(root.value[0]), 0.0), float(root.total_variance[0]))
         self.forget()
 
     def budget_parts(self, epsilon: float) -> Spending:
@@ -132,14 +132,14 @@ class Model:
     def learn(self, block: OpenBlock, rule: Refinement, counted: RefinedCounts) -> None:
         """Let the totals and the splits follow a block's fine count."""
         fine, (number, variance) = rule.outcome(counted), block.number
-        signed = NoisyCounts(fine.node, block.sign * fine.value, fine.variance)
+        signed = NoisyCounts(fine.node, block.sign * fine.value, fine.variance, fine.loading)
         every = NoisyCounts.concat(signed, block.zones_as_counts(), block.total_as_count())
         alone = [_root(block.sign * number, variance)]
         layers = self.fallback.first_sound([lambda: weighted_least_squares(every), lambda: alone], _finite)
         change = block.sign * max(block.sign * float(layers[0].value[0]), 0.0)
         score = self.fallback.first_sound([lambda: block.drift_score(layers), lambda: 0.0], math.isfinite)
         self.drift_scores[block.sign < 0] = score
-        self.totals.settle(block.by_tick, change, float(layers[0].variance[0]))
+        self.totals.settle(block.by_tick, change, float(layers[0].total_variance[0]))
         before, mass, drifted = self.splits, self.totals.value, max(self.drift_scores[: 1 if block.sign > 0 else 2])
 
         def followed() -> SplitTree:
@@ -226,7 +226,7 @@ class Model:
 
 
 def _root(value: float, variance: float) -> Layer:
-    return Layer(np.array([ROOT]), np.array([value]), np.array([variance]), np.zeros(1, dtype=bool))
+    return Layer(np.array([ROOT]), np.array([value]), np.array([variance]), np.zeros((0, 1)), np.zeros(1, dtype=bool))
 
 
 def _finite(layers: list[Layer]) -> bool:

@@ -7,11 +7,13 @@ is decided here, from the noisy counts of the stages before.
 **Dropped noise is given back.** A node that seems light is not divided, and drops most of its noise; one that seems
 heavy is divided, and keeps it. It seems heavy, too, if its noise happens to be large: so what is kept is too large
 on average. What was dropped is known, though: the first stage's counts minus the last one's. It is given back,
-the same to every node, and the sum of all counts is that of the first stage, which nothing was chosen by.
+the same to every node, and the sum of all counts is that of the first stage, which nothing was chosen by. So all counts
+share an error: of P parts of noise in all, those that n nodes did not keep, of variance (P - n)·v, each node has 1/n.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,6 +76,7 @@ class Refinement:
         self._rule, self._expected, self._epsilon, self._limit = rule, expected, epsilon, limit
         self._first, *self._later = stages
         self._empty: list[Ints] = []
+        self._parts = 0
 
     def first(self) -> tuple[Ints, int]:
         """Return the first stage's nodes, and how often each may be halved; fewer times if there are very many."""
@@ -90,6 +93,7 @@ class Refinement:
         if not self._later:
             return None
         fill, levels = self._later.pop(0)
+        self._parts = self._parts or int(pieces.parts.sum())
         variance = count_variance(self._epsilon) * pieces.parts.astype(np.float64)
         self._expected = self._expected.corrected(noisy, variance, self._rule.latitude)
         most = fill / self._epsilon
@@ -110,7 +114,11 @@ class Refinement:
 
     def outcome(self, counted: RefinedCounts) -> NoisyCounts:
         """Return the final counts, with dropped noise given back, and what is known of zero-measure nodes."""
-        value, size = counted.value, counted.value.size
-        dropped = (counted.first_total - value.sum()) / max(size, 1) if self._rule.return_dropped_noise else 0.0
-        counts = NoisyCounts(counted.node, value + dropped, np.full(size, count_variance(self._epsilon)))
+        value, size = counted.value.astype(np.float64), counted.value.size
+        variance = count_variance(self._epsilon)
+        dropped, shared = 0.0, np.zeros((0, size))
+        if self._rule.return_dropped_noise and size:
+            dropped = (counted.first_total - value.sum()) / size
+            shared = np.full((1, size), math.sqrt(max(self._parts - size, 0) * variance) / size)
+        counts = NoisyCounts(counted.node, value + dropped, np.full(size, variance), shared)
         return NoisyCounts.concat(counts, NoisyCounts.known_empty(np.concatenate(self._empty)))
