@@ -20,7 +20,7 @@ _TOP = {"name", "data", "domain", "methods", "epsilons", "start_after", "seeds",
 _FILE_NEEDS = ("file", "time", "coordinates", "every", "start", "end")
 _FILE = {*_FILE_NEEDS, "sign", "lifetime", "points"}
 _SIMULATED = {"circles", "points", "batch"}
-_DOMAIN = {"type", "bounds", "fanout", "depth", "crs", "tree_crs", "snap", *DOMAIN_FILES}
+_DOMAIN = {"type", "bounds", "fanout", "depth", "resolution", "crs", "tree_crs", "snap", *DOMAIN_FILES}
 _UNIT_SQUARE = {"type": "box", "bounds": [[0, 1], [0, 1]], "depth": 20}
 _COMPARED = ("phdstream", "baseline-1", "baseline-3")
 """What is compared with tracking unless told otherwise: what one could choose, and what shows how good it can get."""

@@ -13,8 +13,8 @@ has some, too. Nodes that were counted as a whole before they were divided add t
 **Recent points.** Where points came or went since the last fine count is guessed: as those that are there. That is off
 by a relative deviation κ at every division (as in `phdstream.streams.tracking.model.kalman`).
 
-**Modest variances.** Those of shares and totals are a filter's own. It knows its noise, but not all that is wrong with
-its model: emptiness decided wrongly, places that change, dropped noise given back. So they are multiplied.
+**Modest variances.** Those of shares are a filter's own. It knows its noise, but not all that is wrong with its model:
+emptiness decided wrongly, places that change. So they are multiplied. (That of the total is right as it is.)
 """
 
 from __future__ import annotations
@@ -31,8 +31,6 @@ __all__ = ["Unevenness", "clustering"]
 
 _SHARES = 1.5
 """Contrasts' squared errors, over their variance: 1.2 to 1.6 on average in nodes of up to 4,000 points."""
-_TOTAL = 2.6
-"""The same for the total, measured; noise that is dropped and given back is in the sum, but not in its variance."""
 _RECENT = 0.13
 """κ: how far points that come divide otherwise than those that are there."""
 _UNTOLD = 0.5
@@ -114,5 +112,5 @@ def _share_variance(e: Estimate, parent: Ints) -> Floats:
         part = np.divide(e.count, above, out=np.zeros(above.size), where=above > 0)
         spread = part * (1 - part) * siblings / np.maximum(siblings - 1, 1)
         variance += (_RECENT * e.uncounted[parent]) ** 2 * spread
-    variance[0] = _TOTAL * e.share_variance[0]
+    variance[0] = e.share_variance[0]
     return variance
