@@ -82,6 +82,21 @@ def test_children_partition_their_parent(domain: Domain) -> None:
         np.testing.assert_allclose(share, (domain.measure(children) / total[parent]), rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.parametrize("make", DOMAINS.values(), ids=DOMAINS)
+def test_what_was_encoded_before_does_not_show(make: Callable[[], Domain]) -> None:
+    """Private points are encoded: no bit of what is said of nodes later may tell which nodes they met."""
+    nodes = np.concatenate([level[:60] for level in levels_of(make())[::-1]])
+    fresh, used = make(), make()
+    used.encode(spread(make(), 300, key=7))
+    for ask in (
+        lambda domain: domain.measure(nodes),
+        lambda domain: domain.children(nodes[domain.levels(nodes) < domain.depth])[2],
+        lambda domain: domain.bounds(nodes) if not isinstance(domain, phd.Hierarchy) else nodes,
+        lambda domain: domain.sample(nodes[-5:], np.full(5, 20), 3),
+    ):
+        np.testing.assert_array_equal(ask(fresh), ask(used))
+
+
 def test_codes_and_nodes_agree(domain: Domain) -> None:
     for level, nodes in enumerate(levels_of(domain)):
         assert (domain.levels(nodes) == level).all()

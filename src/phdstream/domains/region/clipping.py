@@ -58,41 +58,42 @@ class ClippedNodes:
         self._grid_level = int(np.searchsorted(box.bits_through, _GRID_BITS, side="right")) - 1
         self._kind = np.full(2 << int(box.bits_through[self._grid_level]), _UNKNOWN, dtype=np.uint8)
 
-    def areas(self, nodes: Ints, parents: Ints | None = None) -> Floats:
-        """Return the area of each node inside the shape; pieces are cut from the parents' where those are known."""
-        return self._found(nodes, parents)[0]
+    def areas(self, nodes: Ints) -> Floats:
+        """Return the area of each node inside the shape."""
+        return self._found(nodes)[0]
 
-    def _found(self, nodes: Ints, parents: Ints | None = None) -> tuple[Floats, Bools]:
+    def _found(self, nodes: Ints) -> tuple[Floats, Bools]:
         """Return each node's area, and whether it is cut. What is not known yet is clipped."""
         levels = self._box.levels(nodes)
         if nodes.size and levels.min() == levels.max():
-            return self._of_level(int(levels[0]), nodes, parents)
+            return self._of_level(int(levels[0]), nodes)
         area, cut = np.empty(nodes.size), np.empty(nodes.size, dtype=bool)
         for level in np.unique(levels).tolist():
             rows = levels == level
-            area[rows], cut[rows] = self._of_level(level, nodes[rows], None if parents is None else parents[rows])
+            area[rows], cut[rows] = self._of_level(level, nodes[rows])
         return area, cut
 
-    def _of_level(self, level: int, nodes: Ints, parents: Ints | None) -> tuple[Floats, Bools]:
+    def _of_level(self, level: int, nodes: Ints) -> tuple[Floats, Bools]:
         missing = ~self._known[level].has(nodes)
         if missing.any():
-            new, first = np.unique(nodes[missing], return_index=True)
-            self._note(level, new, None if parents is None else parents[missing][first])
+            self._clip(level, np.unique(nodes[missing]))
         known_nodes, area, cut = self._known[level]
         at = np.searchsorted(known_nodes, nodes)
         return area[at], cut[at]
 
-    def _note(self, level: int, nodes: Ints, parents: Ints | None) -> None:
-        """Cut the nodes' rectangles to their parents' pieces, if known, or the whole shape, and keep what is left."""
-        corners, some, origin = self._box.bounds(nodes), np.ones(nodes.size, dtype=bool), [self._piece[ROOT]]
-        if parents is not None:
-            upper = self._known[level - 1]
-            known = upper.has(parents)
-            some[known] = upper.cut[np.searchsorted(upper.nodes, parents[known])]
-            origin = [self._piece.get(node, origin[0]) for node in parents[some].tolist()]
+    def _clip(self, level: int, nodes: Ints) -> None:
+        """Cut new nodes' rectangles to their parents' pieces, and keep what is left.
+
+        Always to the parents', which are clipped first if they are new: so a node's area is the same to the last bit
+        whatever was asked before. Points are asked about when they are encoded, and these are private.
+        """
+        parents = nodes >> self._box.level_bits[level - 1]
+        above, some = self._of_level(level - 1, parents)
+        corners = self._box.bounds(nodes)
         full = (corners[:, 2] - corners[:, 0]) * (corners[:, 3] - corners[:, 1])
+        origin = [self._piece[node] for node in parents[some].tolist()]
         pieces = shapely.intersection(origin, shapely.box(*corners[some].T))
-        area, cut = full.copy(), some.copy()
+        area, cut = np.where(above > 0, full, 0.0), some.copy()
         area[some] = shapely.area(pieces)
         cut &= (area < full * _WHOLE_SHARE) & (area > 0)
         self._piece |= zip(nodes[cut].tolist(), pieces[cut[some]], strict=True)
@@ -114,23 +115,10 @@ class ClippedNodes:
         """Return which codes are in a node of the grid's level that is whole, and which in one that is cut."""
         nodes = self._box.nodes_of(codes, self._grid_level)
         new = np.unique(nodes[self._kind[nodes] == _UNKNOWN])
-        self._descend(new)
         area, cut = self._found(new)
         self._kind[new] = np.where(cut, _CUT, np.where(area > 0, _WHOLE, _EMPTY))
         kind = self._kind[nodes]
         return kind == _WHOLE, kind == _CUT
-
-    def _descend(self, nodes: Ints) -> None:
-        """Clip nodes of one level by way of their ancestors: each cut is from a small piece, not the whole shape."""
-        path, bits = [nodes], self._box.level_bits[0]
-        while path[-1].size and path[-1][0] > ROOT:
-            path.append(np.unique(path[-1] >> bits))
-        for level, some in enumerate(path[-2::-1], start=1):
-            there = self.areas(some >> bits) > 0
-            known = self._known[level]
-            empty = some[~there & ~known.has(some)]
-            self._known[level] = known.with_new(empty, np.zeros(empty.size), np.zeros(empty.size, dtype=bool))
-            self._of_level(level, some[there], some[there] >> bits)
 
     def covered(self, nodes: Ints, shapes: NDArray[Any], exact: Bools) -> Floats:
         """Return the share of each node's area inside the shape at the same position.

@@ -113,7 +113,7 @@ class Region(Domain):
     def children(self, nodes: Ints) -> tuple[Ints, Ints, Floats]:
         """Return the children that have area inside; shares are by that area. See `Domain.children`."""
         children, parent, _ = self._box.children(nodes)
-        area = self._clipped.areas(children, nodes[parent])
+        area = self._clipped.areas(children)
         there = area > 0
         children, parent, area = children[there], parent[there], area[there]
         return children, parent, area / np.bincount(parent, weights=area, minlength=nodes.size)[parent]
