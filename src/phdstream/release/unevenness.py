@@ -13,8 +13,8 @@ has some, too. Nodes that were counted as a whole before they were divided add t
 **Recent points.** Where points came or went since the last fine count is guessed: as those that are there. That is off
 by a relative deviation κ at every division (as in `phdstream.streams.tracking.model.kalman`).
 
-**Modest variances.** Those of shares are a filter's own. It knows its noise, but not all that is wrong with its model:
-emptiness decided wrongly, places that change. So they are multiplied. (That of the total is right as it is.)
+**Modest variances.** Those of shares and of the total are a filter's own. It knows its noise, but not all that is wrong
+with its model: emptiness decided wrongly, places that change. So they are multiplied.
 """
 
 from __future__ import annotations
@@ -112,5 +112,4 @@ def _share_variance(e: Estimate, parent: Ints) -> Floats:
         part = np.divide(e.count, above, out=np.zeros(above.size), where=above > 0)
         spread = part * (1 - part) * siblings / np.maximum(siblings - 1, 1)
         variance += (_RECENT * e.uncounted[parent]) ** 2 * spread
-    variance[0] = e.share_variance[0]
     return variance
