@@ -46,7 +46,8 @@ def test_nothing_unknown_is_no_interval() -> None:
     assert around(0.9).high[0] == around(0.9).low[0] == 0
 
 
-def test_polygons_are_as_rectangles() -> None:
+def test_polygons_are_as_rectangles_but_wider_where_their_border_cuts_cells() -> None:
+    """Borders that people drew follow what they divide, so cells that they cut err together."""
     import shapely
 
     points = np.random.default_rng(3).random((4000, 2)) ** 2
@@ -55,8 +56,13 @@ def test_polygons_are_as_rectangles() -> None:
         release = [stream.update(part) for part in np.split(points, 4)][-1]
         rectangles = np.array([[0.1, 0.1, 0.37, 0.3], [0.0, 0.0, 0.501, 0.77], [0.9, 0.9, 0.93, 0.95]])
         asked, polygons = release.count(rectangles), release.count_in(shapely.box(*rectangles.T))
-        for end in ("low", "high", "noise_low", "noise_high"):
-            np.testing.assert_allclose(getattr(polygons, end), getattr(asked, end), rtol=1e-6, atol=1e-6)
+        for name in ("value", "stderr", "noise_low", "noise_high"):
+            np.testing.assert_allclose(getattr(polygons, name), getattr(asked, name), rtol=1e-6, atol=1e-6)
+        assert (polygons.low <= asked.low + 1e-6).all()
+        assert (polygons.high >= asked.high - 1e-6).all()
+        assert polygons.high[1] > asked.high[1] + 1
+        whole = release.count([[0, 0, 1, 1]]), release.count_in([shapely.box(0, 0, 1, 1)])
+        np.testing.assert_allclose(whole[0].high, whole[1].high, rtol=1e-6)  # its border cuts nothing
 
 
 def test_empty_places_are_not_sure_to_be_empty() -> None:

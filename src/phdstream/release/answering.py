@@ -32,35 +32,48 @@ Overlap: TypeAlias = Callable[[Ints, NDArray[Any]], Floats]
 
 
 def answer_queries(
-    domain: Domain, estimate: Estimate, queries: NDArray[Any], overlap: Overlap, covered: CoveredShare | None
+    domain: Domain,
+    estimate: Estimate,
+    queries: NDArray[Any],
+    overlap: Overlap,
+    covered: CoveredShare | None,
+    alike: float = 0.0,
 ) -> Floats:
-    """Return, for each query, the estimate, the unbiased one, and the variances of its noise and of its whole error."""
+    """Return, for each query, the estimate, the unbiased one, and the variances of its noise and of its whole error.
+
+    ``alike`` is how much the errors of cells cut by one query's edge go together: see `release.unevenness`.
+    """
     if covered is not None:
-        return answer_by_descent(domain, estimate, queries, covered)
+        return answer_by_descent(domain, estimate, queries, covered, alike)
     rows = max(1, _PAIRS_AT_ONCE // estimate.node.size)
-    parts = [answer_from_all(domain, estimate, queries[i : i + rows], overlap) for i in range(0, len(queries), rows)]
+    parts = [
+        answer_from_all(domain, estimate, queries[i : i + rows], overlap, alike) for i in range(0, len(queries), rows)
+    ]
     return np.concatenate(parts, axis=1) if parts else np.zeros((4, 0))
 
 
-def answer_from_all(domain: Domain, e: Estimate, queries: NDArray[Any], overlap: Overlap) -> Floats:
+def answer_from_all(domain: Domain, e: Estimate, queries: NDArray[Any], overlap: Overlap, alike: float = 0.0) -> Floats:
     """Return the answers by comparing all nodes with all queries; a node's noise enters with its overlap squared."""
     share = overlap(e.node, queries)
     parent = _parents(domain, e)
     uneven = Unevenness.of(e, parent)
     of_leaves, noise = share[:, e.leaf], share**2 @ e.own_variance
-    error = noise + uneven.of_cut(np.arange(e.node.size), np.clip(share, 0, 1)).sum(axis=1)
+    cut = uneven.of_cut(np.arange(e.node.size), np.clip(share, 0, 1))
+    error = noise + cut.sum(axis=1) + (alike * np.sqrt(cut).sum(axis=1)) ** 2
     if e.share_variance.any():
         noise, error = noise + share_noise_of_all(e, parent, share, [e.share_variance, uneven.shares])
     return np.stack([of_leaves @ e.count[e.leaf], of_leaves @ e.unbiased[e.leaf], noise, error])
 
 
-def answer_by_descent(domain: Domain, estimate: Estimate, queries: NDArray[Any], covered: CoveredShare) -> Floats:
+def answer_by_descent(
+    domain: Domain, estimate: Estimate, queries: NDArray[Any], covered: CoveredShare, alike: float = 0.0
+) -> Floats:
     """Return the same by descent from the root, a batch of queries at a time."""
     first, past = _children(domain, estimate)
     parent = _parents_of(first, past)
     variance_below, uneven = _subtree_sums(domain, estimate, parent), Unevenness.of(estimate, parent)
     parts = [
-        _descend(estimate, variance_below, uneven, first, past, queries[i : i + _QUERIES_AT_ONCE], covered)
+        _descend(estimate, variance_below, uneven, first, past, queries[i : i + _QUERIES_AT_ONCE], covered, alike)
         for i in range(0, len(queries), _QUERIES_AT_ONCE)
     ]
     if estimate.share_variance.any():
@@ -114,8 +127,9 @@ def _descend(
     past: Ints,
     queries: NDArray[Any],
     covered: CoveredShare,
+    alike: float,
 ) -> Floats:
-    answer = np.zeros((4, len(queries)))
+    answer, edge = np.zeros((4, len(queries))), np.zeros(len(queries))
     query, at = np.arange(len(queries)), np.zeros(len(queries), dtype=np.int64)
     while query.size:
         share = covered(e.node[at], queries[query], e.leaf[at] | (e.own_variance[at] > 0))
@@ -126,9 +140,11 @@ def _descend(
         np.add.at(answer[1], query[ends], (share * e.unbiased[at])[ends])
         np.add.at(answer[2], query, np.where(whole, variance_below[at], share**2 * e.own_variance[at]))
         cut = ~whole & (uneven.square[at] > 0)
-        np.add.at(answer[3], query[cut], uneven.of_cut(at[cut], share[cut]))
+        variance = uneven.of_cut(at[cut], share[cut])
+        np.add.at(answer[3], query[cut], variance)
+        np.add.at(edge, query[cut], np.sqrt(variance))
         query, at = query[~ends], at[~ends]
         owner, within = ragged(past[at] - first[at])
         query, at = query[owner], first[at][owner] + within
-    answer[3] += answer[2]
+    answer[3] += answer[2] + (alike * edge) ** 2
     return answer
