@@ -20,7 +20,7 @@ from phdstream.domains import Domain
 from phdstream.domains.domain import CoveredShare
 from phdstream.release.estimate import Estimate
 from phdstream.release.share_noise import share_noise, share_noise_of_all
-from phdstream.release.unevenness import Unevenness
+from phdstream.release.unevenness import ALIKE, Unevenness
 
 __all__ = ["answer_by_descent", "answer_from_all", "answer_queries"]
 
@@ -32,17 +32,14 @@ Overlap: TypeAlias = Callable[[Ints, NDArray[Any]], Floats]
 
 
 def answer_queries(
-    domain: Domain,
-    estimate: Estimate,
-    queries: NDArray[Any],
-    overlap: Overlap,
-    covered: CoveredShare | None,
-    alike: float = 0.0,
+    domain: Domain, estimate: Estimate, queries: NDArray[Any], overlap: Overlap, covered: CoveredShare | None
 ) -> Floats:
     """Return, for each query, the estimate, the unbiased one, and the variances of its noise and of its whole error.
 
-    ``alike`` is how much the errors of cells cut by one query's edge go together: see `release.unevenness`.
+    Polygons are asked for by their positions, whole numbers: cells that their edges cut err together (see
+    `phdstream.release.unevenness`).
     """
+    alike = ALIKE if queries.ndim == 1 and queries.dtype.kind == "i" else 0.0
     if covered is not None:
         return answer_by_descent(domain, estimate, queries, covered, alike)
     rows = max(1, _PAIRS_AT_ONCE // estimate.node.size)

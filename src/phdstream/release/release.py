@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ from phdstream.release.counts import Counts, check_confidence
 from phdstream.release.estimate import Estimate
 from phdstream.release.maps import cell_shapes, check_planar, geodataframe, h3_shapes, layer_shapes
 from phdstream.release.tables import arrow_table
-from phdstream.release.unevenness import ALIKE
 from phdstream.release.usefulness import Usefulness, usefulness
 
 __all__ = ["Release"]
@@ -116,8 +115,7 @@ class Release:
         for each row; in a missing or empty polygon there is nothing, and one that crosses itself is mended. A layer in
         another coordinate system than the domain's is converted; one that names none is taken to be in the domain's.
         """
-        estimates = partial(self._shape_estimates, alike=ALIKE)
-        return self._answer(layer_shapes(self.domain, layer), confidence, estimates)
+        return self._answer(layer_shapes(self.domain, layer), confidence, self._shape_estimates)
 
     def to_h3(self, resolution: int, confidence: float = 0.95) -> pa.Table:
         """Return counts per H3 cell, an Arrow table: ``h3``, ``count``, and the other columns of `Counts`."""
@@ -149,7 +147,7 @@ class Release:
         """Return what `answer_queries` does for the domain's own queries, rectangles for most: (4, queries)."""
         return answer_queries(self.domain, self.estimate, queries, self.domain.overlap, self.domain.covered)
 
-    def _shape_estimates(self, shapes: NDArray[Any], alike: float = 0.0) -> Floats:
+    def _shape_estimates(self, shapes: NDArray[Any]) -> Floats:
         """Return the same for polygons; empty ones hold nothing."""
         there, estimates, domain = ~shapely.is_empty(shapes), np.zeros((4, len(shapes))), self.domain
         some, positions = shapes[there], np.arange(np.count_nonzero(there))
@@ -160,7 +158,7 @@ class Release:
 
         try:
             covered = domain.covered_by(some)
-            estimates[:, there] = answer_queries(domain, self.estimate, positions, overlap, covered, alike)
+            estimates[:, there] = answer_queries(domain, self.estimate, positions, overlap, covered)
         except shapely.errors.GEOSException:
             raise InputError(
                 "some polygon cannot be compared with the release's cells: simplify it, or mend it in a GIS."

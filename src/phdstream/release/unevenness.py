@@ -11,7 +11,7 @@ give a part of share ``c = 2^-k`` the mean square share ``((1 + s²)/4)^k = c^(2
 has some, too. Nodes that were counted as a whole before they were divided add the same for what was counted then.
 
 **Borders that people drew** follow shores, rivers and streets, and so does the density: the cells that such a border
-cuts all err to one side, where those cut by a rectangle put anywhere err to both. So for the polygons of a layer the
+cuts all err to one side, where those cut by a rectangle put anywhere err to both. So for polygons the
 deviations of cut cells are added up, too, as far as they are *alike*.
 
 **Recent points.** Where points came or went since the last fine count is guessed: as those that are there. That is off
