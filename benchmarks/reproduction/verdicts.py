@@ -2,7 +2,8 @@
 
 Two errors are compared seed by seed, by the logarithm of their ratio, so that better and worse are alike. Over several
 settings (ε, t0) the logarithms are averaged within each seed. Student's t over seeds gives an interval and a p-value;
-the p-values of *all* comparisons of the page are corrected together (Holm 1979). A difference is called one if its
+the p-values of all comparisons of the page are corrected (Holm 1979) in two families, those of data sets, by which
+claims are judged, and those of single settings, which say where a claim fails. A difference is called one if its
 corrected p-value is below 0.05; what is not is called "no difference", in whichever direction it points.
 """
 
@@ -82,8 +83,14 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def judge(comparisons: Iterable[Comparison]) -> dict[Comparison, Judged]:
-    """Return what each comparison, and each of its settings by itself, comes to: all corrected together."""
-    asked = list(dict.fromkeys(each for one in comparisons for each in (one, *one.parts())))
+    """Return what each comparison, and each of its settings by itself, comes to: two families, each corrected."""
+    wholes = dict.fromkeys(comparisons)
+    singles = dict.fromkeys(part for one in wholes for part in one.parts() if part not in wholes)
+    return _judge_family(list(wholes)) | _judge_family(list(singles))
+
+
+def _judge_family(asked: list[Comparison]) -> dict[Comparison, Judged]:
+    """Return what comparisons come to that are corrected together."""
     measured = [_measure(one.by_seed) for one in asked]
     corrected = holm([p for *_, p in measured])
     return {

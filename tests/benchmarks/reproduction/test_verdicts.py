@@ -53,6 +53,17 @@ def test_many_comparisons_ask_for_more() -> None:
     assert not any(judged[one].outcome != SAME for one in chance)
 
 
+def test_data_sets_and_single_settings_are_two_families() -> None:
+    """A data set of many settings is judged as one of few; its settings are corrected for their own number."""
+    rng, logs = np.random.default_rng(4), (-0.2, -0.3, -0.25, -0.1, -0.3)
+    settings = tuple(f"ε = {i}" for i in range(200))
+    many = Comparison("1", "d", settings, tuple(tuple(logs + rng.normal(0, 0.001, 5)) for _ in settings))
+    judged = judge([many])
+    assert judged[many].p == pytest.approx(stats.ttest_1samp(many.by_seed, 0).pvalue)
+    assert judged[many].outcome == BETTER
+    assert all(judged[part].p > 20 * judged[many].p for part in many.parts())
+
+
 def test_holm_is_at_least_the_p_value_and_keeps_the_order() -> None:
     p = np.random.default_rng(2).random(20) ** 3
     corrected = np.array(holm(p.tolist()))
