@@ -52,6 +52,7 @@ def test_scale_and_epsilon_are_exchanged() -> None:
     assert large.map_error == pytest.approx(small.map_error, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_hopeless_plans_are_called_so() -> None:
     hopeless = rehearse(plan(events_per_tick=2, ticks=3, epsilon=0.1))
     assert hopeless.verdict == "worse than publishing nothing"

@@ -1,10 +1,4 @@
-"""A plan, tried out, in words and tables: what ε means, what the map is worth, which ε is needed, what could be traded.
-
->>> from phdstream.privacy import Event
->>> text = explain_rehearsal(StreamPlan(1.0, Event(), events_per_tick=1000, ticks=5))
->>> "publishing nothing" in text and "no data was looked at" in text
-True
-"""
+"""A plan, tried out, in words and tables: what ε means, what the map is worth, which ε is needed, what could be traded."""
 
 from __future__ import annotations
 

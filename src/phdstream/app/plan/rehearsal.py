@@ -66,9 +66,8 @@ class Rehearsal:
 def rehearse(plan: StreamPlan) -> Rehearsal:
     """Try a plan on an invented city.
 
-    >>> better, worse = (rehearse(StreamPlan(e, Event(), events_per_tick=500, ticks=5)) for e in (4.0, 0.1))
-    >>> better.smallest_share < worse.smallest_share
-    True
+    >>> rehearse(StreamPlan(0.1, Event(), events_per_tick=2, ticks=2)).verdict
+    'worse than publishing nothing'
     """
     found = [_measure(plan, *moment) for seed in range(_SEEDS) for moment in _moments(plan, seed)]
     total, cells, map_error, alone, area_error = np.mean([each[0] for each in found], axis=0).tolist()
