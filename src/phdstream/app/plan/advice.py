@@ -1,4 +1,4 @@
-"""A plan, tried out, in words and tables: what ε means, what the map is worth, which ε is needed, what could be traded."""
+"""A plan, tried out, in words and tables: what ε means, what the map is worth, which ε is needed, what to trade."""
 
 from __future__ import annotations
 
