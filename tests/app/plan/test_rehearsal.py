@@ -12,7 +12,7 @@ import phdstream as phd
 from phdstream.app.plan.advice import explain_rehearsal, needed
 from phdstream.app.plan.rehearsal import SIDES, Rehearsal, rehearse, smallest_good, square_errors
 from phdstream.app.plan.stream_plan import StreamPlan, alternatives, ladder, parse_unit
-from phdstream.errors import InputError
+from phdstream.errors import BudgetError, InputError
 
 
 def plan(**options: Any) -> StreamPlan:
@@ -93,6 +93,11 @@ def test_trades_keep_the_stream_as_long() -> None:
 def test_bad_plans(options: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         plan(**options)
+
+
+def test_an_epsilon_that_cannot_be_is_named_as_it_was_given() -> None:
+    with pytest.raises(BudgetError, match="not -1"):
+        plan(epsilon=-1.0)
 
 
 @pytest.mark.slow

@@ -41,6 +41,7 @@ class StreamPlan:
             raise InputError(f"target is a relative error strictly between 0 and 1, not {self.target!r}.")
         if not 0 < self.area <= 1:
             raise InputError(f"area is a share of the domain, above 0 and at most 1, not {self.area!r}.")
+        _ = self.for_one_event  # an ε that cannot be is refused here, as it was given
 
     @property
     def present(self) -> int:
