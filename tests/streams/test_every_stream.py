@@ -317,9 +317,10 @@ def test_events_are_charged_all_of_their_budget_and_no_more(make: Make, monkeypa
 @every_stream
 def test_nothing_private_is_shown(make: Make) -> None:
     """One event stands alone in a corner: neither its code, nor its place, nor its user is in any representation."""
-    stream = make(unit=phd.User(inserts=50), start_after=9)
+    deep = phd.Box([(0, 1), (0, 1)], depth=40)  # codes of twelve digits, which nothing else shows by chance
+    stream = make(domain=deep, unit=phd.User(inserts=50), start_after=9)
     place = np.array([[0.987654321, 0.0123456789]])
-    code = str(int(SQUARE.encode(place)[0][0]))
+    code = str(int(deep.encode(place)[0][0]))
     for _ in range(3):
         stream.update(np.repeat(place, 3, axis=0), users=[987654321] * 3)
     mechanism = getattr(stream._method, "_mechanism")  # noqa: B009
