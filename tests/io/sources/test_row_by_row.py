@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from phdstream.io.sources.columns import Columns
-from phdstream.io.sources.events import Events, read_events
+from phdstream.io.sources.events import Events, read_events, rows_to_events
 from phdstream.io.sources.formats import file_rows
 from phdstream.io.sources.reading import Reading
 from phdstream.io.sources.rows import RowReader
@@ -49,9 +49,7 @@ def read(path: Path, lines: list[str], **reading: Any) -> list[tuple[Any, ...]]:
 
 
 def _events(reader: RowReader, rows: Any) -> Events:
-    from phdstream.io.sources.events import _events
-
-    return _events(reader, rows)
+    return rows_to_events(reader.source, reader.first_row, rows, reader.columns, reader.reading)
 
 
 @pytest.mark.parametrize("decimal", [".", ","])

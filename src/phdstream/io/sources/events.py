@@ -18,7 +18,7 @@ from phdstream.io.sources.frames import frame_rows, source_name
 from phdstream.io.sources.reading import Reading, Rows
 from phdstream.io.sources.rows import RowReader
 
-__all__ = ["BATCH_ROWS", "Events", "read_events"]
+__all__ = ["BATCH_ROWS", "Events", "read_events", "rows_to_events"]
 
 BATCH_ROWS = 1 << 17
 
@@ -59,8 +59,7 @@ def read_events(
     for source in sources:
         first_row = 1
         for rows in _rows(source, columns, reading, [] if notes is None else notes):
-            reader = RowReader(source_name(source), first_row, columns, reading)
-            yield _events(reader, rows)
+            yield rows_to_events(source_name(source), first_row, rows, columns, reading)
             first_row += rows.lines
 
 
@@ -70,7 +69,9 @@ def _rows(source: Any, columns: Columns, reading: Reading, notes: list[str]) -> 
     return frame_rows(source, columns, BATCH_ROWS)
 
 
-def _events(reader: RowReader, rows: Rows) -> Events:
+def rows_to_events(source: str, first_row: int, rows: Rows, columns: Columns, reading: Reading) -> Events:
+    """Return the events of some rows, of which ``first_row`` is the number of the first; see `read_events`."""
+    reader = RowReader(source, first_row, columns, reading)
     good = np.ones(rows.batch.num_rows, dtype=bool)
     reader.broken(rows)
     points = reader.points(rows.batch, good)

@@ -8,12 +8,13 @@ memory that was stated is spilled to a private file without a name.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from phdstream.arrays import Bools, Ints
 from phdstream.domains import Domain
@@ -25,7 +26,7 @@ from phdstream.io.sources.tally import Tally
 from phdstream.privacy.user_ids import UserIds
 from phdstream.streams.intake import EncodedEvents
 
-__all__ = ["Gathered"]
+__all__ = ["Gathered", "event_batch", "joined", "parts_by_tick"]
 
 _Key = tuple[int, int]
 """A tick, and +1 for inserts or -1 for deletes."""
@@ -72,13 +73,9 @@ class Gathered:
             events, codes, ticks = events.only(inside), codes[inside], ticks[inside]
         record.add(ticks, _told_apart_by(events, codes))
         wanted = np.flatnonzero(self._sort_out(ticks))
-        kind = 2 * ticks[wanted] + (events.sign[wanted] < 0)
-        order = np.argsort(kind, kind="stable")
-        ends = np.flatnonzero(np.diff(kind[order])) + 1
-        for rows in np.split(wanted[order], ends) if wanted.size else []:
-            tick = int(ticks[rows[0]])
+        for (tick, sign), rows in parts_by_tick(ticks, events.sign, wanted):
             self.per_tick[tick] += rows.size
-            self._add((tick, int(events.sign[rows[0]])), events, codes, rows)
+            self._add((tick, sign), events, codes, rows)
         if self._bytes > self._memory:
             self._spill()
 
@@ -110,11 +107,7 @@ class Gathered:
                     self.sample[which].append(some[:: max(1, len(some) // 2000)])
 
     def _add(self, key: _Key, events: Events, codes: Ints, rows: Ints) -> None:
-        columns: dict[str, pa.Array] = {"code": pa.array(codes[rows])}
-        if events.users is not None:
-            time = np.zeros(codes.size, np.int64) if events.time is None else events.time
-            columns |= {"time": pa.array(time[rows]), "user": events.users.take(pa.array(rows))}
-        batch = pa.RecordBatch.from_pydict(columns)
+        batch = event_batch(events, codes, rows)
         self._schema = batch.schema
         self._in_memory.setdefault(key, []).append(batch)
         self._bytes += batch.nbytes + _OVERHEAD
@@ -146,7 +139,7 @@ class Gathered:
         batches = [self._read(*place) for place in self._spilled.get(key, ())] + self._in_memory.get(key, [])
         if not batches:
             return EncodedEvents(np.zeros(0, np.int64), UserIds("text", pa.array([], pa.large_binary())))
-        return _joined(batches)
+        return joined(batches)
 
     def _read(self, start: int, size: int) -> pa.RecordBatch:
         assert self._file is not None
@@ -160,6 +153,24 @@ class Gathered:
             self._file.close()
 
 
+def parts_by_tick(ticks: Ints, sign: NDArray[Any], wanted: Ints) -> Iterator[tuple[_Key, Ints]]:
+    """Yield the wanted rows by tick and sign, in their order."""
+    kind = 2 * ticks[wanted] + (sign[wanted] < 0)
+    order = np.argsort(kind, kind="stable")
+    ends = np.flatnonzero(np.diff(kind[order])) + 1
+    for rows in np.split(wanted[order], ends) if wanted.size else []:
+        yield (int(ticks[rows[0]]), int(sign[rows[0]])), rows
+
+
+def event_batch(events: Events, codes: Ints, rows: Ints) -> pa.RecordBatch:
+    """Return some events as they are kept until their tick: codes, and where users are bounded their times and ids."""
+    columns: dict[str, pa.Array] = {"code": pa.array(codes[rows])}
+    if events.users is not None:
+        time = np.zeros(codes.size, np.int64) if events.time is None else events.time
+        columns |= {"time": pa.array(time[rows]), "user": events.users.take(pa.array(rows))}
+    return pa.RecordBatch.from_pydict(columns)
+
+
 def _told_apart_by(events: Events, codes: Ints) -> list[Any]:
     """Return columns of 64 bits that tell an event from another: its place, time, sign and user."""
     points = [codes] if events.points.dtype == object else [*np.asarray(events.points, np.float64).T]
@@ -171,7 +182,7 @@ def _told_apart_by(events: Events, codes: Ints) -> list[Any]:
     return parts
 
 
-def _joined(batches: list[pa.RecordBatch]) -> EncodedEvents:
+def joined(batches: list[pa.RecordBatch]) -> EncodedEvents:
     """Return one tick's events of one sign. With users they are put into the order of their time, then of their place.
 
     So which of a user's events are within the bound does not depend on the order of rows or files.

@@ -1,0 +1,228 @@
+"""The journal: accepted events on the disk until their tick is released. **Private.**
+
+One SQLite database (``intake.db``) in the stream's private folder. *Accepted means on disk*: an answer goes out after
+its transaction is committed, with ``synchronous=FULL``. Codes are kept, never coordinates: eight bytes an event, and
+with users their ids and times, as one blob for each request, tick and sign; so half a million events a second are some
+ten rows. SQLite and not files of our own, because an event, the key of its delivery and the answer must commit
+together, and because deleting means zeroing (``secure_delete``) and emptying the write-ahead log. It comes with
+``apsw``: SQLite from 3.7.0 to 3.51.2 can lose the log when two connections write or checkpoint. Here one connection
+does both; others only read.
+
+**Once means once.** ``closed`` is the last tick that takes no more events. It only grows, and is committed before the
+tick's events are read; the stream's own state says which ticks are counted. After a crash, events of counted ticks are
+purged (they are in the state) and a tick that was closed but not committed is taken anew from the same events: nothing
+of it was ever seen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+import pyarrow as pa
+
+from phdstream.errors import StateError
+from phdstream.io.sources.gathering import joined
+from phdstream.privacy.user_ids import UserIds
+from phdstream.service.encryption import Plain
+from phdstream.streams.intake import EncodedEvents
+
+__all__ = ["NAME", "Answered", "Delivery", "Journal", "Part"]
+
+NAME = "intake.db"
+_FORMAT = 1
+_BUSY = 10_000
+_TABLES = """
+CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE events (tick INTEGER NOT NULL, sign INTEGER NOT NULL, rows BLOB NOT NULL) STRICT;
+CREATE INDEX events_by_tick ON events (tick, sign);
+CREATE TABLE deliveries (key BLOB PRIMARY KEY, payload BLOB NOT NULL, received INTEGER NOT NULL, answer TEXT NOT NULL)
+  STRICT, WITHOUT ROWID;
+CREATE TABLE ticks (tick INTEGER PRIMARY KEY, closed INTEGER NOT NULL, released INTEGER) STRICT;
+"""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Events of one request, tick and sign: how many, and their columns as an Arrow batch's bytes."""
+
+    tick: int
+    sign: int
+    number: int
+    rows: bytes
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A delivery that was answered before: the digest of its payload, and the answer."""
+
+    payload: bytes
+    answer: dict[str, Any]
+
+
+@dataclass
+class Delivery:
+    """One request: digests of its key and payload, when it was received (µs), its events, and what to answer."""
+
+    key: bytes
+    payload: bytes
+    received: int
+    parts: list[Part]
+    answer: dict[str, Any]
+
+
+def event_schema(users: bool) -> pa.Schema:
+    """Return the columns of a stored batch."""
+    columns = [("code", pa.int64())] + ([("time", pa.int64()), ("user", pa.large_binary())] if users else [])
+    return pa.schema(columns)
+
+
+class Journal:
+    """The database, opened to write by the process that owns the private folder, or to read only."""
+
+    def __init__(self, folder: Path, users: bool, sealed: Plain | None = None, *, read_only: bool = False) -> None:
+        self.path, self._schema, self._sealed = folder / NAME, event_schema(users), sealed or Plain()
+        flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+        if not read_only and not self.path.exists():
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # as private as the folder
+        with self._named_errors():
+            self._db = apsw.Connection(os.fspath(self.path), flags=flags)
+            self._db.set_busy_timeout(_BUSY)
+            if not read_only:
+                self._prepare()
+
+    def _prepare(self) -> None:
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "temp_store=MEMORY"):
+            self._db.execute(f"PRAGMA {pragma}")
+        if self._db.execute("PRAGMA user_version").get == 0:
+            with self._db:
+                self._db.execute(_TABLES)
+                self._db.execute(f"PRAGMA user_version={_FORMAT}")
+        elif self._db.execute("PRAGMA user_version").get != _FORMAT:
+            raise StateError(f"{self.path} is of another version of phdstream: use the one that wrote it.")
+
+    @contextlib.contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        """Turn SQLite's errors into ours, with the path and without any content."""
+        try:
+            yield
+        except (apsw.CorruptError, apsw.NotADBError):
+            raise StateError(f"{self.path} is damaged. Restore it from the latest backup.") from None
+        except apsw.Error as error:
+            kind = type(error).__name__.removesuffix("Error")
+            raise StateError(f"{self.path} cannot be used now ({kind}). Nothing was lost; mend it and retry.") from None
+
+    def bind(self, stream: str, tick: int) -> None:
+        """Tie the journal to a stream whose last counted tick is ``tick``, and forget what is counted already."""
+        with self._named_errors():
+            known = self._about("stream")
+            if known is None:
+                self._set("stream", stream)
+            elif known != stream:
+                raise StateError(f"{self.path} holds events accepted for another stream. Restore the state it is of.")
+            if self.closed < tick:
+                self._set("closed", str(tick))
+        self.purge(tick)
+
+    def _about(self, name: str) -> str | None:
+        found = self._db.execute("SELECT value FROM about WHERE name=?", (name,)).get
+        return None if found is None else str(found)
+
+    def _set(self, name: str, value: str) -> None:
+        self._db.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (name, value))
+
+    @property
+    def closed(self) -> int:
+        """The last tick that takes no more events."""
+        with self._named_errors():
+            return int(self._about("closed") or 0)
+
+    def answered(self, key: bytes) -> Answered | None:
+        """Return what was answered to a delivery with this key, if it is remembered."""
+        with self._named_errors():
+            row = self._db.execute("SELECT payload, answer FROM deliveries WHERE key=?", (key,)).fetchone()
+        return None if row is None else Answered(row[0], json.loads(row[1]))
+
+    def accept(self, deliveries: Iterable[Delivery]) -> None:
+        """Commit deliveries, all or none: their events, keys and answers. On return they are on the disk."""
+        with self._named_errors(), self._db:
+            for one in deliveries:
+                rows = [(p.tick, p.sign, self._sealed.seal(p.rows, _about(p.tick, p.sign))) for p in one.parts]
+                self._db.executemany("INSERT INTO events VALUES (?, ?, ?)", rows)
+                self._db.execute(
+                    "INSERT INTO deliveries VALUES (?, ?, ?, ?)",
+                    (one.key, one.payload, one.received, json.dumps(one.answer)),
+                )
+
+    def close_tick(self, tick: int, now: int) -> None:
+        """Let a tick, and all before it, take no more events: committed on return."""
+        with self._named_errors(), self._db:
+            if tick > self.closed:
+                self._set("closed", str(tick))
+                self._db.execute("INSERT OR IGNORE INTO ticks VALUES (?, ?, NULL)", (tick, now))
+
+    def events(self, tick: int) -> tuple[EncodedEvents, EncodedEvents]:
+        """Return the inserts and the deletes of a tick."""
+        return self._events(tick, 1), self._events(tick, -1)
+
+    def _events(self, tick: int, sign: int) -> EncodedEvents:
+        with self._named_errors():
+            stored = [
+                row[0] for row in self._db.execute("SELECT rows FROM events WHERE tick=? AND sign=?", (tick, sign))
+            ]
+        if not stored:
+            return EncodedEvents(np.zeros(0, np.int64), UserIds("text", pa.array([], pa.large_binary())))
+        blobs = (self._sealed.open(rows, _about(tick, sign)) for rows in stored)
+        return joined([pa.ipc.read_record_batch(pa.py_buffer(rows), self._schema) for rows in blobs])
+
+    @property
+    def waiting(self) -> bool:
+        """Whether events wait for a tick that is not counted."""
+        with self._named_errors():
+            return self._db.execute("SELECT 1 FROM events LIMIT 1").get is not None
+
+    def purge(self, tick: int, now: int = 0, remember: int = 0) -> None:
+        """Remove the events of all ticks up to one that is counted, and with ``remember`` (µs) keys that are older.
+
+        Pages are overwritten, and the log is emptied, so that nothing of them stays in the files.
+        """
+        with self._named_errors():
+            with self._db:
+                self._db.execute("DELETE FROM events WHERE tick <= ?", (tick,))
+                self._db.execute("UPDATE ticks SET released=? WHERE tick=? AND released IS NULL", (now, tick))
+                if remember:
+                    self._db.execute("DELETE FROM deliveries WHERE received < ?", (now - remember,))
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def moments(self) -> dict[int, tuple[int, int | None]]:
+        """Return when ticks were closed and released (µs). Public: it follows the schedule."""
+        with self._named_errors():
+            return {
+                tick: (shut, out) for tick, shut, out in self._db.execute("SELECT tick, closed, released FROM ticks")
+            }
+
+    def copy_to(self, target: Path) -> None:
+        """Write a consistent copy to a new file, while others go on writing."""
+        with self._named_errors():
+            copy = apsw.Connection(os.fspath(target))
+            try:
+                with copy.backup("main", self._db, "main") as backup:
+                    backup.step()
+            finally:
+                copy.close()
+
+    def close(self) -> None:
+        """Close the database."""
+        self._db.close()
+
+
+def _about(tick: int, sign: int) -> bytes:
+    """Return where a blob belongs, for authentication."""
+    return f"phdstream {tick} {sign}".encode()
