@@ -136,10 +136,7 @@ class Gathered:
         return come, gone
 
     def _events(self, key: _Key) -> EncodedEvents:
-        batches = [self._read(*place) for place in self._spilled.get(key, ())] + self._in_memory.get(key, [])
-        if not batches:
-            return EncodedEvents(np.zeros(0, np.int64), UserIds("text", pa.array([], pa.large_binary())))
-        return joined(batches)
+        return joined([self._read(*place) for place in self._spilled.get(key, ())] + self._in_memory.get(key, []))
 
     def _read(self, start: int, size: int) -> pa.RecordBatch:
         assert self._file is not None
@@ -187,6 +184,8 @@ def joined(batches: list[pa.RecordBatch]) -> EncodedEvents:
 
     So which of a user's events are within the bound does not depend on the order of rows or files.
     """
+    if not batches:
+        return EncodedEvents(np.zeros(0, np.int64), UserIds("text", pa.array([], pa.large_binary())))
     table = pa.Table.from_batches(batches)
     codes: Ints = table["code"].to_numpy()
     if "user" not in table.column_names:
