@@ -15,6 +15,8 @@ from phdstream.io.sinks.writers import check_format
 from phdstream.io.sources.clock import Clock
 from phdstream.io.sources.columns import Columns
 from phdstream.privacy import Simulation, Unit, unit_from_dict
+from phdstream.service.settings import KNOWN as SERVICE_KEYS
+from phdstream.service.settings import ServiceSettings, read_service
 from phdstream.streams.paper.stream import PHDStream
 from phdstream.streams.stream import Stream
 from phdstream.streams.tracking import TrackingStream
@@ -23,8 +25,8 @@ __all__ = ["Config", "load_config"]
 
 _KNOWN: dict[str, tuple[set[str], set[str]]] = {  # section: (required, optional)
     "input": (
-        {"files", "coordinates"},
-        {"time", "sign", "user", "bad_rows", "delimiter", "decimal", "encoding", "time_format", "memory"},
+        {"coordinates"},
+        {"files", "time", "sign", "user", "bad_rows", "delimiter", "decimal", "encoding", "time_format", "memory"},
     ),
     "ticks": (set(), {"every", "start", "end", "grace", "rows"}),
     "domain": (
@@ -35,8 +37,9 @@ _KNOWN: dict[str, tuple[set[str], set[str]]] = {  # section: (required, optional
     "stream": (set(), {"method", "counter", "threshold", "window", "start_after", "max_nodes"}),
     "output": ({"releases", "state"}, {"format"}),
     "simulation": ({"seed"}, set()),
+    "service": (set(), set(SERVICE_KEYS)),
 }
-_OPTIONAL_SECTIONS = {"stream", "simulation"}
+_OPTIONAL_SECTIONS = {"stream", "simulation", "service"}
 _METHODS: dict[str, Any] = {"tracking": TrackingStream, "phdstream": PHDStream}
 _ONLY_PHDSTREAM = ("counter", "threshold", "tree_share")
 
@@ -57,6 +60,7 @@ class Config:
     releases: Path
     state: Path
     format: str
+    service: ServiceSettings
 
     def stream(self) -> Stream:
         """Return a new stream as configured. Without a sign column it is declared insert-only."""
@@ -126,7 +130,7 @@ def _build(sections: dict[str, Any], base: Path) -> Config:
     releases, state = _folders(sections["output"], base)
     return Config(
         given, clock, rows, domain, unit, sections["privacy"]["epsilon"], method, options, seed, releases, state,
-        _format(sections["output"], domain),
+        _format(sections["output"], domain), read_service(sections.get("service", {}), base),
     )  # fmt: skip
 
 

@@ -35,7 +35,7 @@ from phdstream.io.sources.gathering import joined
 from phdstream.service.encryption import Plain
 from phdstream.streams.intake import EncodedEvents
 
-__all__ = ["NAME", "Answered", "Delivery", "Journal", "Part"]
+__all__ = ["NAME", "Answered", "Delivery", "Journal", "Part", "copy_database"]
 
 NAME = "intake.db"
 _FORMAT = 1
@@ -234,15 +234,8 @@ class Journal:
 
     def copy_to(self, target: Path) -> None:
         """Write a consistent copy to a new file, as private as this one, while others go on writing."""
-        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         with self._reading, self._named_errors():
-            copy = apsw.Connection(os.fspath(target))
-            try:
-                with copy.backup("main", self._reader, "main") as backup:
-                    backup.step()
-                copy.execute("PRAGMA journal_mode=DELETE")
-            finally:
-                copy.close()
+            _copy(self._reader, target)
 
     def close(self) -> None:
         """Close the database, and let another process open it."""
@@ -250,6 +243,30 @@ class Journal:
             self._reader.close()
             self._db.close()
             os.close(self._owner)
+
+
+def copy_database(path: Path, target: Path) -> None:
+    """Write a consistent copy of a journal that another process may be using."""
+    try:
+        database = apsw.Connection(os.fspath(path), flags=apsw.SQLITE_OPEN_READONLY)
+        database.set_busy_timeout(_BUSY)
+        try:
+            _copy(database, target)
+        finally:
+            database.close()
+    except apsw.Error as error:
+        raise StateError(f"{path} cannot be copied ({type(error).__name__}).") from None
+
+
+def _copy(database: apsw.Connection, target: Path) -> None:
+    os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    copy = apsw.Connection(os.fspath(target))
+    try:
+        with copy.backup("main", database, "main") as backup:
+            backup.step()
+        copy.execute("PRAGMA journal_mode=DELETE")
+    finally:
+        copy.close()
 
 
 def _own(path: Path) -> int:

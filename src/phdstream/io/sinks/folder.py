@@ -142,6 +142,12 @@ class ReleaseFolder:
         whole = set.intersection(*(self._held.ticks(part, FORMATS[self._format]) for part in PARTS))
         return [tick for tick in range(max(first_release, self.first_tick), stream_tick + 1) if tick not in whole]
 
+    def lacks(self, release: Release | None) -> bool:
+        """Tell whether a release is to be published here and is not there yet, whole."""
+        if release is None or release.held or release.tick < self.first_tick:
+            return False
+        return self._last < release.tick or bool(self.missing(release.tick, release.tick))
+
     def publish(self, release: Release) -> None:
         """Write a release's points and cells, then the manifest that names it. Files that are there are kept."""
         contents, tick = self._held, release.tick

@@ -41,7 +41,8 @@ _SHOWN = 20_000
 class Gathered:
     """The events of ticks ``first`` to ``last``; `take` adds some, `tick` hands a tick's over and forgets them.
 
-    ``memory`` is how many bytes are kept before events are spilled to the file that ``spill`` opens.
+    ``memory`` is how many bytes are kept before events are spilled to the file that ``spill`` opens. ``further`` may be
+    set to a function that returns more events of a tick and sign, from elsewhere.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Gathered:
         self._schema: pa.Schema | None = None
         self.tally, self.per_tick = Tally(), Counter[int]()
         self.sample: dict[bool, list[Any]] = {True: [], False: []}
+        self.further: Callable[[int, int], list[pa.RecordBatch]] = lambda tick, sign: []
 
     def take(self, events: Events, record: FileRecord) -> None:
         """Add a batch of events; ``record`` is told of those inside, of whichever tick they are."""
@@ -136,7 +138,8 @@ class Gathered:
         return come, gone
 
     def _events(self, key: _Key) -> EncodedEvents:
-        return joined([self._read(*place) for place in self._spilled.get(key, ())] + self._in_memory.get(key, []))
+        read = [self._read(*place) for place in self._spilled.get(key, ())]
+        return joined([*read, *self._in_memory.get(key, []), *self.further(*key)])
 
     def _read(self, start: int, size: int) -> pa.RecordBatch:
         assert self._file is not None
