@@ -8,10 +8,12 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from phdstream.app.config import load_config
 from phdstream.app.serve import source_of
-from phdstream.service.bodies import NDJSON
+from phdstream.service import stream_service
+from phdstream.service.bodies import NDJSON, BodyReader
 from phdstream.service.schedule import SteadyClock
 from phdstream.service.stream_service import StreamService
 
@@ -71,9 +73,20 @@ def write_config(folder: Path, **more: str) -> Path:
     return path
 
 
+class InProcess:
+    """Reads bodies in the process itself: to start another one takes longer than most tests."""
+
+    def __init__(self, number: int, *about: Any) -> None:
+        self.read = BodyReader(*about).read
+
+    def close(self) -> None:
+        pass
+
+
 def service_at(path: Path, clock: HandClock) -> StreamService:
     """Return a service that was not started: its ticks are released by hand."""
-    return StreamService(source_of(load_config(path), path), clock.steady())
+    with patch.object(stream_service, "Readers", InProcess):
+        return StreamService(source_of(load_config(path), path), clock.steady())
 
 
 def at(seconds: float) -> str:

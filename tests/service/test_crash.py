@@ -27,8 +27,6 @@ import pytest
 
 from phdstream.app.config import load_config
 from phdstream.app.run import run
-from phdstream.service import stream_service
-from phdstream.service.bodies import BodyReader
 from phdstream.service.tokens import Tokens
 from tests.service.streams import HandClock, deliver, row, service_at, write_config
 from tests.service.test_publisher import contents
@@ -38,16 +36,6 @@ TICKS, PER_TICK, ROWS = 12, 3, 20
 BACKUP = 'backup = "copies"'
 
 
-class InProcess:
-    """Reads bodies in the process itself: starting another one takes longer than a process here lives."""
-
-    def __init__(self, number: int, *about: Any) -> None:
-        self.read = BodyReader(*about).read
-
-    def close(self) -> None:
-        pass
-
-
 def rows_of(tick: int, part: int) -> list[dict[str, Any]]:
     rng = np.random.default_rng([tick, part])
     return [row(10 * tick - 5, *rng.random(2).tolist()) for _ in range(ROWS)]
@@ -55,7 +43,6 @@ def rows_of(tick: int, part: int) -> list[dict[str, Any]]:
 
 def serve_on(folder: Path, answers: Any = None) -> None:
     """Go on from wherever the stream is: deliver what the next tick should hold, release it, and so on to the end."""
-    stream_service.Readers = InProcess  # type: ignore[misc, assignment]
     hand = HandClock()
     service = service_at(folder / "stream.toml", hand)
     service.publisher.release_due()
@@ -166,7 +153,8 @@ def test_the_real_service_is_killed_while_a_client_posts(tmp_path: Path) -> None
         path.read_text().replace("2024-05-31T00:00:00Z", start.isoformat()).replace('every = "10s"', 'every = "2s"')
     )
     token = Tokens(tmp_path / "private").add("client", ("ingest",))
-    rng, accepted, number = random.Random(5), [], 0
+    rng, number = random.Random(5), 0
+    accepted: list[dict[str, Any]] = []
     pending: tuple[str, list[dict[str, Any]]] | None = None
     for turn in range(kills + 1):
         with served(tmp_path) as (process, address):

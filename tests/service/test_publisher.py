@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import tempfile
 import threading
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,13 @@ def play(folder: Path, ticks: int = 4, **more: str) -> dict[str, bytes]:
         service.publisher.release_due()
     service.stop()
     return contents(folder / "releases")
+
+
+@cache
+def undisturbed() -> dict[str, bytes]:
+    """Return what three ticks release if nothing fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        return play(Path(folder), 3)
 
 
 class TestSchedule:
@@ -215,7 +224,7 @@ class TestFaults:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, when: str, call: int
     ) -> None:
         """The same service tries again, and what comes out is what would have; nobody saw two versions."""
-        whole = play(tmp_path / "whole", 3)
+        whole = undisturbed()
         folder = tmp_path / "faulty"
         folder.mkdir()
         hand = HandClock()

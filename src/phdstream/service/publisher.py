@@ -53,6 +53,7 @@ class Publisher:
         self._schedule, self._clock, self._copy, self._announce = schedule, clock, copy, announce
         self._opened: Opened | None = opened
         self.failure, self.tick, self.first_release = "", opened[0].tick, opened[1].first_tick
+        self._copied = -1
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="publisher", daemon=True)
 
@@ -94,14 +95,16 @@ class Publisher:
             stream.update(*self._journal.events(tick))
             remember = self._intake.settings.remember // _MICROSECOND
             self._journal.purge(tick, microseconds(self._clock.now()), remember)
-            self._copy()
             self._show(stream, folder)
             if self._stop.is_set():
                 return
 
     def _show(self, stream: DurableStream, folder: ReleaseFolder) -> None:
-        """Publish the last committed release, unless it is there already, whole; then tell readers."""
+        """Copy what was committed; publish its release, unless it is there already, whole; then tell readers."""
         release, shown = stream.release, self.tick
+        if self._copied != stream.tick:
+            self._copy()
+            self._copied = stream.tick
         if release is not None and folder.lacks(release):
             folder.publish(release)
             shown = -1
