@@ -44,7 +44,8 @@ def examine(path: Path) -> list[Finding]:
     ]  # fmt: skip
     for check in checks:
         try:
-            found += list(check(config))
+            for one in check(config):
+                found.append(one)  # one by one: what was found before a failure stands
         except PhdstreamError as error:
             found.append(Finding("FAIL", check.__name__.strip("_"), str(error)))
         except OSError as error:

@@ -7,6 +7,7 @@ which ticks are whole.
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections import OrderedDict
 from pathlib import Path
@@ -28,11 +29,17 @@ class Archive:
         self.folder, self.domain = folder, domain
         self._kept, self._releases = kept, OrderedDict[int, Release]()
         self._lock = threading.Lock()
+        self._manifest: tuple[tuple[int, ...], dict[str, Any]] | None = None
 
     def manifest(self) -> dict[str, Any] | None:
         """Return what the folder says of itself; None before the first release."""
         try:
-            return dict(json.loads((self.folder / "manifest.json").read_bytes()))
+            with (self.folder / "manifest.json").open("rb") as file:
+                found = os.fstat(file.fileno())
+                stamp = found.st_ino, found.st_mtime_ns, found.st_size
+                if self._manifest is None or self._manifest[0] != stamp:
+                    self._manifest = stamp, dict(json.load(file))
+                return self._manifest[1]
         except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError):

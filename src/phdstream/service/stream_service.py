@@ -99,6 +99,8 @@ class StreamService:
             schedule = Schedule(source.clock, self.settings, self._journal.closed, started)
             readers = Readers(self.settings.readers, self.domain, source.clock, source.columns, source.reading)
         except BaseException:
+            if hasattr(self, "_journal"):
+                self._journal.close()
             folder.close()
             stream.close()
             raise
