@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from phdstream.account.settings import KNOWN as ACCOUNT_KEYS
+from phdstream.account.settings import AccountSettings, read_account
 from phdstream.app.input_table import Input, a_path, a_text, read_input, read_ticks
 from phdstream.domains import Domain, Hierarchy
 from phdstream.errors import ConfigError, InputError, PhdstreamError, did_you_mean
@@ -35,8 +37,9 @@ _KNOWN: dict[str, tuple[set[str], set[str]]] = {  # section: (required, optional
     "stream": (set(), {"method", "counter", "threshold", "window", "start_after", "max_nodes"}),
     "output": ({"releases", "state"}, {"format"}),
     "simulation": ({"seed"}, set()),
+    "account": (ACCOUNT_KEYS, set()),
 }
-_OPTIONAL_SECTIONS = {"stream", "simulation"}
+_OPTIONAL_SECTIONS = {"stream", "simulation", "account"}
 _METHODS: dict[str, Any] = {"tracking": TrackingStream, "phdstream": PHDStream}
 _ONLY_PHDSTREAM = ("counter", "threshold", "tree_share")
 
@@ -57,6 +60,7 @@ class Config:
     releases: Path
     state: Path
     format: str
+    account: AccountSettings | None = None
 
     def stream(self) -> Stream:
         """Return a new stream as configured. Without a sign column it is declared insert-only."""
@@ -126,7 +130,7 @@ def _build(sections: dict[str, Any], base: Path) -> Config:
     releases, state = _folders(sections["output"], base)
     return Config(
         given, clock, rows, domain, unit, sections["privacy"]["epsilon"], method, options, seed, releases, state,
-        _format(sections["output"], domain),
+        _format(sections["output"], domain), _account(sections, base, releases, state),
     )  # fmt: skip
 
 
@@ -155,6 +159,11 @@ def _folders(output: dict[str, Any], base: Path) -> tuple[Path, Path]:
     if private in public.parents:
         raise ConfigError("[output] releases is for the public and must lie outside state, which is private.")
     return releases, state
+
+
+def _account(sections: dict[str, Any], base: Path, releases: Path, state: Path) -> AccountSettings | None:
+    apart = {"[output] releases": releases, "[output] state": state}
+    return read_account(sections["account"], base, apart) if "account" in sections else None
 
 
 def _method(options: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from phdstream.account import charge
 from phdstream.app.config import Config
 from phdstream.app.findings import operator_notes, unusable
 from phdstream.app.prepare import Prepared, prepare, said, ticks_of
@@ -140,6 +141,7 @@ def _take_all(
     progress: Callable[[int, int | None], None],
 ) -> RunReport:
     """Take tick after tick, and report."""
+    charge(config.account, stream)
     stream.notes["said"] = said(config)
     prepared.keep(stream)
     stream.begin()
