@@ -132,6 +132,21 @@ def account(
 
 
 @app.command()
+def card(config: Annotated[Path, _CONFIG]) -> None:
+    """Draft the entry for OpenDP's public registry of deployments, as JSON; what [about] still lacks is listed."""
+    import json
+
+    from phdstream.app.card import card as draft
+    from phdstream.app.card import last_tick, missing
+    from phdstream.app.config import load_config
+
+    checked = load_config(config)
+    typer.echo(json.dumps(draft(checked, last_tick(checked)), indent=2, ensure_ascii=False))
+    for line in missing(checked):
+        typer.echo(f"Missing: {line}", err=True)
+
+
+@app.command()
 def evaluate(
     evaluation: Annotated[
         Path | None,
