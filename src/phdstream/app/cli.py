@@ -15,6 +15,7 @@ from typing import Annotated
 
 import typer
 
+from phdstream.app.service_cli import add_service_commands
 from phdstream.errors import PhdstreamError, UnusableError
 from phdstream.version import __version__
 
@@ -228,6 +229,9 @@ def plan(
     with one_bar("Trying it out") as progress:
         text = explain_rehearsal(wanted, progress)
     typer.echo(text)
+
+
+add_service_commands(app)
 
 
 def main() -> None:

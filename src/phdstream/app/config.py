@@ -18,6 +18,8 @@ from phdstream.io.sinks.writers import check_format
 from phdstream.io.sources.clock import Clock
 from phdstream.io.sources.columns import Columns
 from phdstream.privacy import Simulation, Unit, unit_from_dict
+from phdstream.service.settings import KNOWN as SERVICE_KEYS
+from phdstream.service.settings import ServiceSettings, read_service
 from phdstream.streams.paper.stream import PHDStream
 from phdstream.streams.stream import Stream
 from phdstream.streams.tracking import TrackingStream
@@ -26,8 +28,8 @@ __all__ = ["Config", "load_config"]
 
 _KNOWN: dict[str, tuple[set[str], set[str]]] = {  # section: (required, optional)
     "input": (
-        {"files", "coordinates"},
-        {"time", "sign", "user", "bad_rows", "delimiter", "decimal", "encoding", "time_format", "memory"},
+        {"coordinates"},
+        {"files", "time", "sign", "user", "bad_rows", "delimiter", "decimal", "encoding", "time_format", "memory"},
     ),
     "ticks": (set(), {"every", "start", "end", "grace", "rows"}),
     "domain": (
@@ -38,10 +40,11 @@ _KNOWN: dict[str, tuple[set[str], set[str]]] = {  # section: (required, optional
     "stream": (set(), {"method", "counter", "threshold", "window", "start_after", "max_nodes"}),
     "output": ({"releases", "state"}, {"format"}),
     "simulation": ({"seed"}, set()),
+    "service": (set(), set(SERVICE_KEYS)),
     "account": (ACCOUNT_KEYS, set()),
     "about": (set(), set(ABOUT)),
 }
-_OPTIONAL_SECTIONS = {"stream", "simulation", "account", "about"}
+_OPTIONAL_SECTIONS = {"stream", "simulation", "service", "account", "about"}
 _METHODS: dict[str, Any] = {"tracking": TrackingStream, "phdstream": PHDStream}
 _ONLY_PHDSTREAM = ("counter", "threshold", "tree_share")
 
@@ -62,6 +65,7 @@ class Config:
     releases: Path
     state: Path
     format: str
+    service: ServiceSettings
     account: AccountSettings | None = None
     about: dict[str, Any] = field(default_factory=dict)
 
@@ -133,8 +137,8 @@ def _build(sections: dict[str, Any], base: Path) -> Config:
     releases, state = _folders(sections["output"], base)
     return Config(
         given, clock, rows, domain, unit, sections["privacy"]["epsilon"], method, options, seed, releases, state,
-        _format(sections["output"], domain), _account(sections, base, releases, state),
-        read_about(sections.get("about", {})),
+        _format(sections["output"], domain), read_service(sections.get("service", {}), base),
+        _account(sections, base, releases, state), read_about(sections.get("about", {})),
     )  # fmt: skip
 
 

@@ -36,6 +36,8 @@ class Input:
 
     def files(self) -> list[Path]:
         """Return the files as they are now."""
+        if not self.patterns:
+            raise ConfigError("[input] needs 'files' to read events from; without, `phdstream serve` takes them in.")
         return find_files(self.patterns, self.base)
 
     def to_dict(self) -> dict[str, Any]:
@@ -59,7 +61,13 @@ def read_input(given: dict[str, Any], base: Path, unit: Unit, zone: bool) -> Inp
     )
     if reading.decimal == reading.delimiter:
         raise ConfigError("[input] delimiter and decimal cannot both be a comma.")
-    return Input(_patterns(given["files"]), base, columns, reading, _memory(given.get("memory", _MEMORY)))
+    return Input(
+        _patterns(given["files"]) if "files" in given else (),
+        base,
+        columns,
+        reading,
+        _memory(given.get("memory", _MEMORY)),
+    )
 
 
 def _patterns(files: Any) -> tuple[str, ...]:

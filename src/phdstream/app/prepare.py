@@ -20,7 +20,7 @@ from phdstream.io.sources.inventory import Print, check_unchanged, fingerprint, 
 from phdstream.io.sources.tally import Tally
 from phdstream.streams.durable.stream import DurableStream
 
-__all__ = ["Prepared", "prepare", "ticks_of"]
+__all__ = ["Prepared", "check_said", "keep_ledger", "ledger_of", "prepare", "said", "ticks_of"]
 
 _LEDGER = "inputs"
 _NO_END = 1 << 62
@@ -47,7 +47,12 @@ class Prepared:
 
     def keep(self, stream: DurableStream) -> None:
         """Write down which files are being counted, before the first of their ticks is."""
-        stream.write_extra(_LEDGER, *self.ledger.to_state())
+        keep_ledger(stream, self.ledger)
+
+
+def keep_ledger(stream: DurableStream, ledger: CountedInputs) -> None:
+    """Write a ledger beside the state."""
+    stream.write_extra(_LEDGER, *ledger.to_state())
 
 
 def ticks_of(config: Config) -> dict[str, Any]:
@@ -71,8 +76,8 @@ def prepare(
     progress: Progress = lambda done, total: None,
 ) -> Prepared:
     """Find, compare and read the input for the ticks that are over, or that end by ``until``."""
-    _check_said(stream, config)
-    ledger = _ledger(stream)
+    check_said(stream, config)
+    ledger = ledger_of(stream)
     prints = [fingerprint(path, ledger.prints) for path in config.input.files()]
     refuse_twice(prints)
     fresh = [one for one in prints if not ledger.done(one, stream.tick)]
@@ -90,7 +95,7 @@ def prepare(
     return Prepared(gathered, stream.tick + 1, last, ledger, len(prints) - len(fresh), notes)
 
 
-def _check_said(stream: DurableStream, config: Config) -> None:
+def check_said(stream: DurableStream, config: Config) -> None:
     """Refuse to read the input otherwise than before: an event could count twice, or a user's bound begin anew."""
     before, now = stream.notes.get("said"), said(config)
     if before is None or before == now:
@@ -106,7 +111,8 @@ def _check_said(stream: DurableStream, config: Config) -> None:
                 )
 
 
-def _ledger(stream: DurableStream) -> CountedInputs:
+def ledger_of(stream: DurableStream) -> CountedInputs:
+    """Return what was counted of which file."""
     saved = stream.read_extra(_LEDGER)
     if saved is None:
         if stream.tick:

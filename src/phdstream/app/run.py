@@ -17,6 +17,7 @@ from phdstream.account import charge
 from phdstream.app.config import Config
 from phdstream.app.findings import operator_notes, unusable
 from phdstream.app.prepare import Prepared, prepare, said, ticks_of
+from phdstream.app.waiting import Waiting, waiting_events
 from phdstream.errors import UnusableError
 from phdstream.io.sinks.folder import ReleaseFolder
 from phdstream.streams.durable.stream import DurableStream, durable
@@ -119,8 +120,8 @@ def run(
                 raise UnusableError(f"{why} Nothing was spent. `phdstream check` shows more; --anyway goes on.")
             about = {"ticks": ticks_of(config)}
             releases = ReleaseFolder(config.releases, stream.id, about, config.format, asked.start_after)
-            with releases.open(stream.tick, new_folder) as folder:
-                return _take_all(config, stream, prepared, folder, progress)
+            with releases.open(stream.tick, new_folder) as folder, waiting_events(config) as journal:
+                return _take_all(config, stream, prepared, folder, progress, journal)
         finally:
             prepared.gathered.close()
 
@@ -139,16 +140,22 @@ def _take_all(
     prepared: Prepared,
     folder: ReleaseFolder,
     progress: Callable[[int, int | None], None],
+    journal: Waiting | None,
 ) -> RunReport:
-    """Take tick after tick, and report."""
+    """Take tick after tick, and report. Events that a service accepted for them are counted with those of files."""
     charge(config.account, stream)
     stream.notes["said"] = said(config)
     prepared.keep(stream)
     stream.begin()
     folder.bind()
     _publish(stream, folder)  # once more, should an earlier run have stopped between commit and publication
+    if journal:
+        journal.bind(stream.id, stream.tick)
+        prepared.gathered.further = journal.batches
     for number in range(prepared.first, prepared.last + 1):
         stream.update(*prepared.gathered.tick(number))
+        if journal:
+            journal.bind(stream.id, stream.tick)
         _publish(stream, folder)
         progress(number, prepared.last)
     report = RunReport(
@@ -165,8 +172,5 @@ def _take_all(
 
 def _publish(stream: DurableStream, folder: ReleaseFolder) -> None:
     """Publish the last committed release, unless it is there already, whole."""
-    release = stream.release
-    if release is None or release.held or release.tick < folder.first_tick:
-        return
-    if folder.last_tick < release.tick or folder.missing(release.tick, release.tick):
-        folder.publish(release)
+    if stream.release is not None and folder.lacks(stream.release):
+        folder.publish(stream.release)

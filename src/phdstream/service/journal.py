@@ -17,27 +17,29 @@ of it was ever seen.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
+import secrets
+import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import apsw
-import numpy as np
 import pyarrow as pa
 
 from phdstream.errors import StateError
 from phdstream.io.sources.gathering import joined
-from phdstream.privacy.user_ids import UserIds
 from phdstream.service.encryption import Plain
 from phdstream.streams.intake import EncodedEvents
 
-__all__ = ["NAME", "Answered", "Delivery", "Journal", "Part"]
+__all__ = ["NAME", "Answered", "Delivery", "Journal", "Part", "copy_database"]
 
 NAME = "intake.db"
 _FORMAT = 1
+_LOCK = "intake.lock"
 _BUSY = 10_000
 _TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -85,25 +87,35 @@ def event_schema(users: bool) -> pa.Schema:
 
 
 class Journal:
-    """The database, opened to write by the process that owns the private folder, or to read only."""
+    """The database, opened by the one process that serves the stream; its threads may share it.
 
-    def __init__(self, folder: Path, users: bool, sealed: Plain | None = None, *, read_only: bool = False) -> None:
-        self.path, self._schema, self._sealed = folder / NAME, event_schema(users), sealed or Plain()
-        flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-        if not read_only and not self.path.exists():
+    One connection writes and checkpoints; a second one only reads, so that handing over a tick stops nobody.
+    """
+
+    def __init__(self, folder: Path, users: bool, sealed: Plain | None = None) -> None:
+        self.path, self.sealed, self._schema = folder / NAME, sealed or Plain(), event_schema(users)
+        self._lock, self._reading = threading.RLock(), threading.Lock()
+        self._owner = _own(folder / _LOCK)
+        if not self.path.exists():
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # as private as the folder
-        with self._named_errors():
-            self._db = apsw.Connection(os.fspath(self.path), flags=flags)
-            self._db.set_busy_timeout(_BUSY)
-            if not read_only:
+        try:
+            with self._named_errors():
+                self._db = apsw.Connection(os.fspath(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
                 self._prepare()
+                self._reader = apsw.Connection(os.fspath(self.path), flags=apsw.SQLITE_OPEN_READONLY)
+                self._reader.set_busy_timeout(_BUSY)
+        except BaseException:
+            os.close(self._owner)
+            raise
 
     def _prepare(self) -> None:
+        self._db.set_busy_timeout(_BUSY)
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "temp_store=MEMORY"):
             self._db.execute(f"PRAGMA {pragma}")
         if self._db.execute("PRAGMA user_version").get == 0:
             with self._db:
                 self._db.execute(_TABLES)
+                self._set("secret", secrets.token_hex(32))
                 self._db.execute(f"PRAGMA user_version={_FORMAT}")
         elif self._db.execute("PRAGMA user_version").get != _FORMAT:
             raise StateError(f"{self.path} is of another version of phdstream: use the one that wrote it.")
@@ -119,9 +131,15 @@ class Journal:
             kind = type(error).__name__.removesuffix("Error")
             raise StateError(f"{self.path} cannot be used now ({kind}). Nothing was lost; mend it and retry.") from None
 
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[apsw.Connection]:
+        """One transaction of the connection that writes: committed, and on the disk, at its end."""
+        with self._lock, self._named_errors(), self._db:
+            yield self._db
+
     def bind(self, stream: str, tick: int) -> None:
         """Tie the journal to a stream whose last counted tick is ``tick``, and forget what is counted already."""
-        with self._named_errors():
+        with self._writing():
             known = self._about("stream")
             if known is None:
                 self._set("stream", stream)
@@ -139,88 +157,127 @@ class Journal:
         self._db.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (name, value))
 
     @property
+    def secret(self) -> bytes:
+        """The key of the digests of idempotency keys and payloads."""
+        with self._lock, self._named_errors():
+            return bytes.fromhex(str(self._about("secret")))
+
+    @property
     def closed(self) -> int:
         """The last tick that takes no more events."""
-        with self._named_errors():
+        with self._lock, self._named_errors():
             return int(self._about("closed") or 0)
 
     def answered(self, key: bytes) -> Answered | None:
         """Return what was answered to a delivery with this key, if it is remembered."""
-        with self._named_errors():
-            row = self._db.execute("SELECT payload, answer FROM deliveries WHERE key=?", (key,)).fetchone()
+        with self._reading, self._named_errors():
+            row = self._reader.execute("SELECT payload, answer FROM deliveries WHERE key=?", (key,)).fetchone()
         return None if row is None else Answered(row[0], json.loads(row[1]))
 
     def accept(self, deliveries: Iterable[Delivery]) -> None:
         """Commit deliveries, all or none: their events, keys and answers. On return they are on the disk."""
-        with self._named_errors(), self._db:
+        with self._writing() as db:
+            closed = self.closed
             for one in deliveries:
-                rows = [(p.tick, p.sign, self._sealed.seal(p.rows, _about(p.tick, p.sign))) for p in one.parts]
-                self._db.executemany("INSERT INTO events VALUES (?, ?, ?)", rows)
-                self._db.execute(
+                if any(part.tick <= closed for part in one.parts):  # closing waits for all that arrived before
+                    raise StateError("events came for a tick that is closed already. Nothing was stored.")
+                rows = [(p.tick, p.sign, self.sealed.seal(p.rows, _about(p.tick, p.sign))) for p in one.parts]
+                db.executemany("INSERT INTO events VALUES (?, ?, ?)", rows)
+                db.execute(
                     "INSERT INTO deliveries VALUES (?, ?, ?, ?)",
                     (one.key, one.payload, one.received, json.dumps(one.answer)),
                 )
 
     def close_tick(self, tick: int, now: int) -> None:
         """Let a tick, and all before it, take no more events: committed on return."""
-        with self._named_errors(), self._db:
+        with self._writing() as db:
             if tick > self.closed:
                 self._set("closed", str(tick))
-                self._db.execute("INSERT OR IGNORE INTO ticks VALUES (?, ?, NULL)", (tick, now))
+                db.execute("INSERT OR IGNORE INTO ticks VALUES (?, ?, NULL)", (tick, now))
+
+    def batches(self, tick: int, sign: int) -> list[pa.RecordBatch]:
+        """Return the events of a tick and sign as they are stored."""
+        with self._reading, self._named_errors():
+            found = self._reader.execute("SELECT rows FROM events WHERE tick=? AND sign=?", (tick, sign))
+            stored = [row[0] for row in found]
+        blobs = (self.sealed.open(rows, _about(tick, sign)) for rows in stored)
+        return [pa.ipc.read_record_batch(pa.py_buffer(rows), self._schema) for rows in blobs]
 
     def events(self, tick: int) -> tuple[EncodedEvents, EncodedEvents]:
         """Return the inserts and the deletes of a tick."""
-        return self._events(tick, 1), self._events(tick, -1)
+        return joined(self.batches(tick, 1)), joined(self.batches(tick, -1))
 
-    def _events(self, tick: int, sign: int) -> EncodedEvents:
-        with self._named_errors():
-            stored = [
-                row[0] for row in self._db.execute("SELECT rows FROM events WHERE tick=? AND sign=?", (tick, sign))
-            ]
-        if not stored:
-            return EncodedEvents(np.zeros(0, np.int64), UserIds("text", pa.array([], pa.large_binary())))
-        blobs = (self._sealed.open(rows, _about(tick, sign)) for rows in stored)
-        return joined([pa.ipc.read_record_batch(pa.py_buffer(rows), self._schema) for rows in blobs])
-
-    @property
-    def waiting(self) -> bool:
-        """Whether events wait for a tick that is not counted."""
-        with self._named_errors():
-            return self._db.execute("SELECT 1 FROM events LIMIT 1").get is not None
+    def waiting(self, tick: int) -> bool:
+        """Whether events wait for a tick after this one."""
+        with self._reading, self._named_errors():
+            return self._reader.execute("SELECT 1 FROM events WHERE tick > ? LIMIT 1", (tick,)).get is not None
 
     def purge(self, tick: int, now: int = 0, remember: int = 0) -> None:
         """Remove the events of all ticks up to one that is counted, and with ``remember`` (µs) keys that are older.
 
         Pages are overwritten, and the log is emptied, so that nothing of them stays in the files.
         """
-        with self._named_errors():
-            with self._db:
-                self._db.execute("DELETE FROM events WHERE tick <= ?", (tick,))
-                self._db.execute("UPDATE ticks SET released=? WHERE tick=? AND released IS NULL", (now, tick))
+        with self._lock, self._named_errors():
+            with self._writing() as db:
+                db.execute("DELETE FROM events WHERE tick <= ?", (tick,))
+                db.execute("UPDATE ticks SET released=? WHERE tick=? AND released IS NULL", (now or None, tick))
                 if remember:
-                    self._db.execute("DELETE FROM deliveries WHERE received < ?", (now - remember,))
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                    db.execute("DELETE FROM deliveries WHERE received < ?", (now - remember,))
+            with self._reading:  # a reader in the middle of a row would keep the log from being emptied
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def moments(self) -> dict[int, tuple[int, int | None]]:
         """Return when ticks were closed and released (µs). Public: it follows the schedule."""
-        with self._named_errors():
-            return {
-                tick: (shut, out) for tick, shut, out in self._db.execute("SELECT tick, closed, released FROM ticks")
-            }
+        with self._reading, self._named_errors():
+            found = self._reader.execute("SELECT tick, closed, released FROM ticks")
+            return {tick: (shut, out) for tick, shut, out in found}
 
     def copy_to(self, target: Path) -> None:
-        """Write a consistent copy to a new file, while others go on writing."""
-        with self._named_errors():
-            copy = apsw.Connection(os.fspath(target))
-            try:
-                with copy.backup("main", self._db, "main") as backup:
-                    backup.step()
-            finally:
-                copy.close()
+        """Write a consistent copy to a new file, as private as this one, while others go on writing."""
+        with self._reading, self._named_errors():
+            _copy(self._reader, target)
 
     def close(self) -> None:
-        """Close the database."""
-        self._db.close()
+        """Close the database, and let another process open it."""
+        with self._lock, self._reading:
+            self._reader.close()
+            self._db.close()
+            os.close(self._owner)
+
+
+def copy_database(path: Path, target: Path) -> None:
+    """Write a consistent copy of a journal that another process may be using."""
+    try:
+        database = apsw.Connection(os.fspath(path), flags=apsw.SQLITE_OPEN_READONLY)
+        database.set_busy_timeout(_BUSY)
+        try:
+            _copy(database, target)
+        finally:
+            database.close()
+    except apsw.Error as error:
+        raise StateError(f"{path} cannot be copied ({type(error).__name__}).") from None
+
+
+def _copy(database: apsw.Connection, target: Path) -> None:
+    os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    copy = apsw.Connection(os.fspath(target))
+    try:
+        with copy.backup("main", database, "main") as backup:
+            backup.step()
+        copy.execute("PRAGMA journal_mode=DELETE")
+    finally:
+        copy.close()
+
+
+def _own(path: Path) -> int:
+    """Return a locked file: one process serves a stream. (Not the database: SQLite's own locks would go with it.)"""
+    handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise StateError(f"another process takes in events for {path.parent}: one is enough.") from None
+    return handle
 
 
 def _about(tick: int, sign: int) -> bytes:

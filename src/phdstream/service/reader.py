@@ -106,7 +106,8 @@ class _Process:
             elif what == b"E":
                 raise InputError(answer.decode())
             elif what == b"Z":
-                body.rejected = json.loads(answer)
+                last = json.loads(answer)
+                body.rows, body.rejected = last["rows"], last["rejected"]
                 return body
 
     def _message(self) -> tuple[bytes, bytearray]:
@@ -162,7 +163,7 @@ def _answer(reader: BodyReader, kind: str, content: bytes, answers: IO[bytes]) -
     for part in body.parts:
         _write(answers, b"P", json.dumps({"tick": part.tick, "sign": part.sign, "number": part.number}).encode())
         _write(answers, b"R", part.rows)
-    _write(answers, b"Z", json.dumps(body.rejected).encode())
+    _write(answers, b"Z", json.dumps({"rows": body.rows, "rejected": body.rejected}).encode())
 
 
 def _write(answers: IO[bytes], what: bytes, content: bytes) -> None:

@@ -280,7 +280,7 @@ class TestDamage:
 
 
 class TestFaults:
-    @pytest.mark.parametrize("call", range(1, 12))
+    @pytest.mark.parametrize("call", range(1, 15))
     @pytest.mark.slow
     def test_a_failure_at_every_write_in_turn(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int) -> None:
         """With the stream: no tick has two contents, and at the end all are there."""
@@ -301,7 +301,7 @@ class TestFaults:
         run(tmp_path, 4)
         after = contents(tmp_path / "out")
         assert all(after[name] == data for name, data in seen.items())
-        assert len([name for name in after if "tick-" in name]) == 8
+        assert len([name for name in after if "tick-" in name]) == 12
 
     @pytest.mark.slow
     def test_killed_at_random_instants(self, tmp_path: Path) -> None:

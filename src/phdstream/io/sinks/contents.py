@@ -14,10 +14,12 @@ from phdstream.errors import InputError, StateError
 from phdstream.streams.durable.folders import Writer
 from phdstream.streams.durable.locked_folder import LockedFolder
 
-__all__ = ["PARTS", "Contents"]
+__all__ = ["ESTIMATES", "PARTS", "Contents"]
 
 PARTS = ("cells", "points")
-"""The folders of a folder of releases."""
+"""The folders of what people read."""
+ESTIMATES = "estimates"
+"""The folder of what phdstream reads: see `phdstream.io.sinks.estimates`."""
 _PUBLIC = 0o644
 _TICK = re.compile(r"tick-([0-9]{5,})\..+")
 _LEFTOVER = re.compile(r"\.(stream\.json|manifest\.json|tick-[0-9]{5,}\..+)\.tmp")
@@ -37,9 +39,9 @@ class Contents:
     def prepare(self) -> None:
         """Make the folders of ticks, and remove what a killed process left half-written."""
         try:
-            for part in PARTS:
+            for part in (*PARTS, ESTIMATES):
                 self._folder.make(part, 0o755)
-            for part in ("", *PARTS):
+            for part in ("", *PARTS, ESTIMATES):
                 for name in filter(_LEFTOVER.fullmatch, self._folder.names(part)):
                     self._folder.remove(f"{part}/{name}" if part else name)
         except OSError as error:

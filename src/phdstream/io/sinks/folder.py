@@ -1,4 +1,4 @@
-"""A folder of releases: one file of points and one of cells per tick, and a manifest. Public.
+"""A folder of releases: a file of points, one of cells and one of estimates per tick, and a manifest. Public.
 
 A folder belongs to one stream, which it names in ``stream.json``, and to one process at a time. A tick's file, once
 there, is never replaced by another content: two contents of one tick would be two draws of its noise.
@@ -12,7 +12,8 @@ from types import TracebackType
 from typing import Any
 
 from phdstream.errors import StateError
-from phdstream.io.sinks.contents import PARTS, Contents
+from phdstream.io.sinks.contents import ESTIMATES, PARTS, Contents
+from phdstream.io.sinks.estimates import encode_estimate
 from phdstream.io.sinks.writers import FORMATS, encode_cells, encode_points
 from phdstream.release import Release
 
@@ -23,6 +24,8 @@ _CLAIM, _MANIFEST = "stream.json", "manifest.json"
 
 class ReleaseFolder:
     """Publishes releases: ``points/tick-00001.parquet``, ``cells/tick-00001.parquet``, ..., ``manifest.json``.
+
+    Beside them ``estimates/tick-00001.parquet`` is the release itself, to ask it further questions.
 
     ``stream_id`` is `DurableStream.id`, ``extra`` goes into the manifest, ``format`` is one of
     `phdstream.io.sinks.writers.FORMATS`, and ``first_tick`` is the first tick that the stream releases. Use it in a
@@ -72,7 +75,7 @@ class ReleaseFolder:
         stated = 0 if manifest is None else manifest.get("last_tick")
         if type(stated) is not int or stated < 0:
             raise self._held.damaged(_MANIFEST)
-        return max([stated, *(tick for part in PARTS for tick in self._held.ticks(part))])
+        return max([stated, *(tick for part in (*PARTS, ESTIMATES) for tick in self._held.ticks(part))])
 
     def _check_claim(self) -> bool:
         """Refuse a folder of another stream; tell whether it was claimed for ours.
@@ -139,18 +142,26 @@ class ReleaseFolder:
         whole = set.intersection(*(self._held.ticks(part, FORMATS[self._format]) for part in PARTS))
         return [tick for tick in range(max(first_release, self.first_tick), stream_tick + 1) if tick not in whole]
 
+    def lacks(self, release: Release | None) -> bool:
+        """Tell whether a release is to be published here and is not there yet, whole."""
+        if release is None or release.held or release.tick < self.first_tick:
+            return False
+        return self._last < release.tick or bool(self.missing(release.tick, release.tick))
+
     def publish(self, release: Release) -> None:
         """Write a release's points and cells, then the manifest that names it. Files that are there are kept."""
         contents, tick = self._held, release.tick
         try:
+            files = {f"{ESTIMATES}/tick-{tick:05d}.parquet": encode_estimate(release)}
             for part, encode in (("cells", encode_cells), ("points", encode_points)):
-                name = f"{part}/tick-{tick:05d}{FORMATS[self._format]}"
+                files[f"{part}/tick-{tick:05d}{FORMATS[self._format]}"] = encode(release, self._format)
+            for name, write in files.items():
                 if tick < self._last and not contents.has(name):
                     raise StateError(
                         f"{self.folder} has releases up to tick {self._last}: {name}, which was taken away, is not "
                         "written again from an older state. Put it back from a copy."
                     )
-                contents.put_once(name, encode(release, self._format))
+                contents.put_once(name, write)
             if tick >= self._last:
                 contents.put_json(_MANIFEST, self._manifest(release))
                 self._last = tick
@@ -161,7 +172,7 @@ class ReleaseFolder:
             ) from error
 
     def _manifest(self, release: Release) -> dict[str, Any]:
-        written = {"last_tick": release.tick, "files": ["points/*", "cells/*"], "format": self._format}
+        written = {"last_tick": release.tick, "files": ["points/*", "cells/*", "estimates/*"], "format": self._format}
         here = {"stream": self._stream, "first_tick": self.first_tick}
         manifest: dict[str, Any] = json.loads(json.dumps(release.metadata | self._extra | written | here))
         return manifest

@@ -26,7 +26,16 @@ from phdstream.release import Release
 from phdstream.release.maps import cell_shapes, check_planar
 from phdstream.streams.state import replace_file
 
-__all__ = ["FORMATS", "Encoder", "check_format", "encode_cells", "encode_points", "write_cells", "write_points"]
+__all__ = [
+    "FORMATS",
+    "Encoder",
+    "check_format",
+    "encode_cells",
+    "encode_changes",
+    "encode_points",
+    "write_cells",
+    "write_points",
+]
 
 FORMATS = {"parquet": ".parquet", "geoparquet": ".parquet", "geojson": ".geojson", "csv": ".csv"}
 """The formats, and the ending of their files' names."""
@@ -117,6 +126,21 @@ def encode_points(release: Release, form: str) -> Encoder:
         return (["Point"], [*points.min(axis=0), *points.max(axis=0)]) if len(points) else ([], [])
 
     return _encoder(release, _Rows(len(points), table, shapes, kinds), form, names)
+
+
+def encode_changes(release: Release, form: str) -> Encoder:
+    """Return what writes the synthetic changes since the tick before: as points, with ``sign`` (+1, -1)."""
+    changes = release.changes().to_table()
+    names = release.domain.names
+    points = np.column_stack([changes[name].to_numpy() for name in names])
+
+    def shapes(rows: slice) -> NDArray[Any]:
+        return np.atleast_1d(shapely.points(points[rows].astype(np.float64)))
+
+    def kinds() -> tuple[list[str], list[float]]:
+        return (["Point"], [*points.min(axis=0), *points.max(axis=0)]) if len(points) else ([], [])
+
+    return _encoder(release, _Rows(len(points), lambda rows: changes[rows], shapes, kinds), form, names)
 
 
 def encode_cells(release: Release, form: str) -> Encoder:

@@ -22,10 +22,11 @@ from phdstream.io.sources.geometry import COLUMNS, KIND
 from phdstream.io.sources.json_pieces import DECODER, JsonPieces
 from phdstream.io.sources.reading import CRS, IMPLIED_DEGREES, Reading, Rows, text_column
 
-__all__ = ["read_features", "read_geojson", "read_ndjson"]
+__all__ = ["read_features", "read_geojson", "read_ndjson", "text_rows"]
 
 _LONGEST = 1 << 20
 """No line is as long as this many characters: one that is, is no row."""
+_NO_OBJECT = "a line is not a whole JSON object"
 _URN = re.compile(r"(?i)urn:ogc:def:crs:(\w+):[\w.]*:(\w+)")
 _Row = dict[str, Any] | None
 
@@ -51,6 +52,14 @@ def read_geojson(path: Path, columns: Columns, reading: Reading, rows: int) -> I
             yield Rows(batch, some.broken, some.first_broken, some.complaint)
 
 
+def text_rows(lines: list[bytes], columns: Columns, longest: int) -> Rows:
+    """Return lines of NDJSON as the lines of a file are read, those that hold no object as broken."""
+    each = [_object(line.decode("utf-8", "surrogateescape")) if len(line) < longest else None for line in lines]
+    broken = [place for place, row in enumerate(each) if row is None]
+    batch = _batch([row for row in each if row is not None], columns, geometry=False)
+    return Rows(batch, len(broken), min(broken, default=0), _NO_OBJECT if broken else "")
+
+
 def _open(path: Path) -> io.TextIOWrapper:
     """Open a file as text; a byte that is not UTF-8 spoils the row it is in, and no other."""
     return io.TextIOWrapper(pa.input_stream(path), encoding="utf-8-sig", errors="surrogateescape")
@@ -72,8 +81,7 @@ def _batches(
             columns.find(str(path), names, geometry, show=False)
         first = False
         broken = [place for place, row in enumerate(some) if row is None]
-        complaint = "a line is not a whole JSON object" if broken else ""
-        yield Rows(_batch(there, columns, geometry), len(broken), min(broken, default=0), complaint)
+        yield Rows(_batch(there, columns, geometry), len(broken), min(broken, default=0), _NO_OBJECT if broken else "")
 
 
 def _batch(some: list[dict[str, Any]], columns: Columns, geometry: bool) -> pa.RecordBatch:

@@ -41,7 +41,8 @@ _SHOWN = 20_000
 class Gathered:
     """The events of ticks ``first`` to ``last``; `take` adds some, `tick` hands a tick's over and forgets them.
 
-    ``memory`` is how many bytes are kept before events are spilled to the file that ``spill`` opens.
+    ``memory`` is how many bytes are kept before events are spilled to the file that ``spill`` opens. ``further`` may be
+    set to a function that returns more events of a tick and sign, from elsewhere.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Gathered:
         self._schema: pa.Schema | None = None
         self.tally, self.per_tick = Tally(), Counter[int]()
         self.sample: dict[bool, list[Any]] = {True: [], False: []}
+        self.further: Callable[[int, int], list[pa.RecordBatch]] = lambda tick, sign: []
 
     def take(self, events: Events, record: FileRecord) -> None:
         """Add a batch of events; ``record`` is told of those inside, of whichever tick they are."""
@@ -136,10 +138,8 @@ class Gathered:
         return come, gone
 
     def _events(self, key: _Key) -> EncodedEvents:
-        batches = [self._read(*place) for place in self._spilled.get(key, ())] + self._in_memory.get(key, [])
-        if not batches:
-            return EncodedEvents(np.zeros(0, np.int64), UserIds("text", pa.array([], pa.large_binary())))
-        return joined(batches)
+        read = [self._read(*place) for place in self._spilled.get(key, ())]
+        return joined([*read, *self._in_memory.get(key, []), *self.further(*key)])
 
     def _read(self, start: int, size: int) -> pa.RecordBatch:
         assert self._file is not None
@@ -187,6 +187,8 @@ def joined(batches: list[pa.RecordBatch]) -> EncodedEvents:
 
     So which of a user's events are within the bound does not depend on the order of rows or files.
     """
+    if not batches:
+        return EncodedEvents(np.zeros(0, np.int64), UserIds("text", pa.array([], pa.large_binary())))
     table = pa.Table.from_batches(batches)
     codes: Ints = table["code"].to_numpy()
     if "user" not in table.column_names:

@@ -1,0 +1,68 @@
+"""A folder of releases, read: which ticks are there, and each release to be asked again. Public.
+
+Reading takes no lock: a tick's files never change once they are there, and the manifest, which is written last, says
+which ticks are whole.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+from phdstream.domains import Domain
+from phdstream.errors import StateError
+from phdstream.io.sinks.contents import ESTIMATES
+from phdstream.io.sinks.estimates import read_release
+from phdstream.release import Release
+
+__all__ = ["Archive"]
+
+
+class Archive:
+    """The releases in a folder, the latest few of those asked for kept in memory. Threads may share it."""
+
+    def __init__(self, folder: Path, domain: Domain, kept: int = 8) -> None:
+        self.folder, self.domain = folder, domain
+        self._kept, self._releases = kept, OrderedDict[int, Release]()
+        self._lock = threading.Lock()
+
+    def manifest(self) -> dict[str, Any] | None:
+        """Return what the folder says of itself; None before the first release."""
+        try:
+            return dict(json.loads((self.folder / "manifest.json").read_bytes()))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, TypeError):
+            raise StateError(f"{self.folder / 'manifest.json'} cannot be read. Put back what was published.") from None
+
+    @property
+    def last_tick(self) -> int:
+        """The last tick that is whole; 0 before the first release."""
+        manifest = self.manifest()
+        return 0 if manifest is None else int(manifest.get("last_tick", 0))
+
+    def has(self, tick: int) -> bool:
+        """Tell whether a tick's release can be read."""
+        return 1 <= tick <= self.last_tick and self._path(tick).is_file()
+
+    def release(self, tick: int) -> Release:
+        """Return a release; its changes are those since the tick before, if that one is there."""
+        with self._lock:
+            if tick in self._releases:
+                self._releases.move_to_end(tick)
+                return self._releases[tick]
+        if not self.has(tick):
+            raise StateError(f"tick {tick} has no release here.")
+        before = read_release(self._path(tick - 1), self.domain) if self.has(tick - 1) else None
+        release = read_release(self._path(tick), self.domain, before)
+        with self._lock:
+            self._releases[tick] = release
+            while len(self._releases) > self._kept:
+                self._releases.popitem(last=False)
+        return release
+
+    def _path(self, tick: int) -> Path:
+        return self.folder / ESTIMATES / f"tick-{tick:05d}.parquet"

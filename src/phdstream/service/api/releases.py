@@ -1,0 +1,134 @@
+"""Releases out: what was published, as it was, in several formats; and each new one as it comes. Public."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+
+from phdstream.release import Release
+from phdstream.service.api.access import Service, needs
+from phdstream.service.api.formats import MEDIA, Encodings, Format, asked_format
+from phdstream.service.api.problems import ProblemError, problems
+from phdstream.service.stream_service import StreamService
+
+__all__ = ["Tick", "latest_tick", "release_at", "router"]
+
+router = APIRouter(tags=["releases"], dependencies=[Depends(needs("read"))])
+_LARGEST = 10**9
+Tick = Annotated[str, Path(pattern=r"^(latest|[1-9][0-9]{0,8})$", description="a tick's number, or latest")]
+_FOREVER, _NOW = "public, max-age=31536000, immutable", "no-cache"
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+_CONTENT: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The part of the release.",
+        "content": {media.partition(";")[0]: _BINARY for media in MEDIA.values()} | {MEDIA["json"]: {"schema": {}}},
+    }
+}
+_KEEP_ALIVE = 15.0
+
+
+def latest_tick(service: StreamService) -> int:
+    """Return the last tick that can be read; say so if there is none."""
+    tick = service.archive.last_tick
+    if not tick:
+        raise ProblemError(404, "nothing is released yet.")
+    return tick
+
+
+def release_at(service: StreamService, tick: str | int) -> Release:
+    """Return the release of a tick, or say that there is none."""
+    number = latest_tick(service) if tick == "latest" else int(tick)
+    if not service.archive.has(number):
+        raise ProblemError(404, f"tick {number} has no release here: /v1/ticks says what became of it.")
+    return service.archive.release(number)
+
+
+def _summary(service: StreamService, release: Release, base: str) -> dict[str, Any]:
+    own = f"{base}/releases/{release.tick}"
+    return {
+        "tick": release.tick,
+        "privacy": release.privacy,
+        "total": release.total,
+        "cells": int(release.leaves.size),
+        "points": int(release.points.sum()),
+        "warning": release.usefulness.warning,
+        "metadata": release.metadata,
+        "links": {part: f"{own}/{part}" for part in ("points", "cells", "changes")},
+    }
+
+
+def _base(request: Request) -> str:
+    return f"{str(request.base_url).rstrip('/')}/v1"
+
+
+@router.get("/releases", responses=problems(401, 403, 422, 429, 503))
+def list_releases(
+    service: Service,
+    request: Request,
+    first: Annotated[int, Query(ge=1, le=_LARGEST)] = 1,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> dict[str, Any]:
+    """Return which ticks can be read, from ``first`` on."""
+    last = service.archive.last_tick
+    there = [tick for tick in range(first, min(last, first + limit - 1) + 1) if service.archive.has(tick)]
+    return {"last": last, "releases": [{"tick": t, "href": f"{_base(request)}/releases/{t}"} for t in there]}
+
+
+@router.get("/releases/{tick}", responses=problems(401, 403, 404, 422, 429, 503))
+def get_release(service: Service, request: Request, response: Response, tick: Tick) -> dict[str, Any]:
+    """Return what a release promises, its total, and where its parts are."""
+    release = release_at(service, tick)
+    response.headers["Cache-Control"] = _NOW if tick == "latest" else _FOREVER
+    return _summary(service, release, _base(request))
+
+
+@router.get(
+    "/releases/{tick}/{part}", responses=_CONTENT | problems(401, 403, 404, 406, 422, 429, 503), response_class=Response
+)
+def get_part(
+    service: Service,
+    request: Request,
+    tick: Tick,
+    part: Literal["points", "cells", "changes"],
+    f: Annotated[Format | None, Query(description="the format; otherwise the header Accept says it")] = None,
+    accept: Annotated[str | None, Header(include_in_schema=False)] = None,
+) -> Response:
+    """Return the synthetic points, the cells with their counts, or the changes since the tick before."""
+    release, form = release_at(service, tick), asked_format(f, accept)
+    if part == "changes" and release.tick > service.publisher.first_release and not release.previous_nodes.size:
+        raise ProblemError(404, f"tick {release.tick - 1} is not here, so there are no changes since.")
+    etag = f'"{service.stream_id[:12]}-{release.tick}-{part}-{form}"'
+    headers = {"ETag": etag, "Vary": "Accept", "Cache-Control": _NOW if tick == "latest" else _FOREVER}
+    headers["X-Tick"] = str(release.tick)
+    if request.headers.get("if-none-match") == etag:
+        return Response(status_code=304, headers=headers)
+    encodings: Encodings = request.app.state.encodings
+    return Response(encodings.encode(release, part, form), headers=headers, media_type=MEDIA[form])
+
+
+@router.get("/stream", response_class=EventSourceResponse, responses=problems(401, 403, 422, 429))
+async def stream(
+    service: Service,
+    request: Request,
+    last_event_id: Annotated[str | None, Header(pattern=r"^[0-9]{1,9}$")] = None,
+) -> AsyncIterator[ServerSentEvent]:
+    """Send an event for each new release (and, with Last-Event-ID, for those since): its tick and its total."""
+    seen = service.archive.last_tick if last_event_id is None else int(last_event_id)
+    async with service.announcer.listening() as woken:
+        yield ServerSentEvent(comment="phdstream", retry=5000)
+        while not service.announcer.closed and not await request.is_disconnected():
+            woken.clear()
+            for tick in range(seen + 1, service.archive.last_tick + 1):
+                if service.archive.has(tick):
+                    release = await asyncio.to_thread(service.archive.release, tick)
+                    about = {"tick": tick, "total": release.total, "href": f"{_base(request)}/releases/{tick}"}
+                    yield ServerSentEvent(data=about, event="release", id=str(tick))
+                seen = tick
+            try:
+                await asyncio.wait_for(woken.wait(), _KEEP_ALIVE)
+            except TimeoutError:
+                yield ServerSentEvent(comment="still here")
