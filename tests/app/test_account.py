@@ -9,6 +9,7 @@ import pytest
 
 from phdstream.app.config import load_config
 from phdstream.app.run import run
+from phdstream.app.serve import open_stream
 from phdstream.errors import BudgetError, ConfigError
 from tests.account.accounts import book, files
 from tests.app.commands import phdstream
@@ -32,6 +33,17 @@ def test_runs_draw_on_it(tmp_path: Path) -> None:
     assert released(tmp_path / "b") == []
     run(load_config(configured(tmp_path / "b", epsilon=0.5)))
     assert book(tmp_path / "account").drawn == Fraction(3, 2)
+
+
+def test_services_draw_on_it(tmp_path: Path) -> None:
+    """And what a run was charged for, a service goes on with."""
+    run(load_config(configured(tmp_path / "a")))
+    for name, epsilon in (("a", 1.0), ("b", 0.5), ("b", 0.5)):
+        for opened in open_stream(load_config(configured(tmp_path / name, epsilon))):
+            opened.close()
+    with pytest.raises(BudgetError, match="has 0 left"):
+        open_stream(load_config(configured(tmp_path / "c")))
+    assert [one.epsilon for one in book(tmp_path / "account").charges] == ["1", "0.5"]
 
 
 def test_a_simulation_does_not(tmp_path: Path) -> None:
