@@ -114,6 +114,40 @@ def check(
 
 
 @app.command()
+def account(
+    of: Annotated[
+        Path, typer.Argument(metavar="CONFIG", help="A configuration with [account], or an account's folder.")
+    ],
+) -> None:
+    """Show what was drawn of a population's ε, by which streams, and what is left; checks every line of the log."""
+    from phdstream.account import AccountFolder
+    from phdstream.account.report import account_lines
+    from phdstream.app.config import load_config
+    from phdstream.errors import ConfigError
+
+    settings = None if of.is_dir() else load_config(of).account
+    if settings is None and not of.is_dir():
+        raise ConfigError(f"{of} has no section [account]: name the account's folder, population and epsilon there.")
+    for line in account_lines(AccountFolder(settings.folder if settings else of).read()):
+        typer.echo(line)
+
+
+@app.command()
+def card(config: Annotated[Path, _CONFIG]) -> None:
+    """Draft the entry for OpenDP's public registry of deployments, as JSON; what [about] still lacks is listed."""
+    import json
+
+    from phdstream.app.card import card as draft
+    from phdstream.app.card import last_tick, missing
+    from phdstream.app.config import load_config
+
+    checked = load_config(config)
+    typer.echo(json.dumps(draft(checked, last_tick(checked)), indent=2, ensure_ascii=False))
+    for line in missing(checked):
+        typer.echo(f"Missing: {line}", err=True)
+
+
+@app.command()
 def evaluate(
     evaluation: Annotated[
         Path | None,

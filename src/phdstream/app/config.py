@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from phdstream.account.settings import KNOWN as ACCOUNT_KEYS
+from phdstream.account.settings import AccountSettings, read_account
+from phdstream.app.about import ABOUT, read_about
 from phdstream.app.input_table import Input, a_path, a_text, read_input, read_ticks
 from phdstream.domains import Domain, Hierarchy
 from phdstream.errors import ConfigError, InputError, PhdstreamError, did_you_mean
@@ -38,8 +41,10 @@ _KNOWN: dict[str, tuple[set[str], set[str]]] = {  # section: (required, optional
     "output": ({"releases", "state"}, {"format"}),
     "simulation": ({"seed"}, set()),
     "service": (set(), set(SERVICE_KEYS)),
+    "account": (ACCOUNT_KEYS, set()),
+    "about": (set(), set(ABOUT)),
 }
-_OPTIONAL_SECTIONS = {"stream", "simulation", "service"}
+_OPTIONAL_SECTIONS = {"stream", "simulation", "service", "account", "about"}
 _METHODS: dict[str, Any] = {"tracking": TrackingStream, "phdstream": PHDStream}
 _ONLY_PHDSTREAM = ("counter", "threshold", "tree_share")
 
@@ -61,6 +66,8 @@ class Config:
     state: Path
     format: str
     service: ServiceSettings
+    account: AccountSettings | None = None
+    about: dict[str, Any] = field(default_factory=dict)
 
     def stream(self) -> Stream:
         """Return a new stream as configured. Without a sign column it is declared insert-only."""
@@ -131,6 +138,7 @@ def _build(sections: dict[str, Any], base: Path) -> Config:
     return Config(
         given, clock, rows, domain, unit, sections["privacy"]["epsilon"], method, options, seed, releases, state,
         _format(sections["output"], domain), read_service(sections.get("service", {}), base),
+        _account(sections, base, releases, state), read_about(sections.get("about", {})),
     )  # fmt: skip
 
 
@@ -159,6 +167,11 @@ def _folders(output: dict[str, Any], base: Path) -> tuple[Path, Path]:
     if private in public.parents:
         raise ConfigError("[output] releases is for the public and must lie outside state, which is private.")
     return releases, state
+
+
+def _account(sections: dict[str, Any], base: Path, releases: Path, state: Path) -> AccountSettings | None:
+    apart = {"[output] releases": releases, "[output] state": state}
+    return read_account(sections["account"], base, apart) if "account" in sections else None
 
 
 def _method(options: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from phdstream.account import charge
 from phdstream.app.config import Config
 from phdstream.app.findings import operator_notes, unusable
 from phdstream.app.prepare import Prepared, prepare, said, ticks_of
@@ -142,6 +143,7 @@ def _take_all(
     journal: Waiting | None,
 ) -> RunReport:
     """Take tick after tick, and report. Events that a service accepted for them are counted with those of files."""
+    charge(config.account, stream)
     stream.notes["said"] = said(config)
     prepared.keep(stream)
     stream.begin()

@@ -13,6 +13,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from phdstream.account import charge
+from phdstream.app.card import card
 from phdstream.app.config import Config, load_config
 from phdstream.app.prepare import check_said, keep_ledger, ledger_of, said, ticks_of
 from phdstream.errors import ConfigError, InputError, PhdstreamError
@@ -40,6 +42,7 @@ def open_stream(config: Config, new_folder: bool = False) -> tuple[DurableStream
         folder = ReleaseFolder(config.releases, stream.id, about, config.format, asked.start_after)
         folder.open(stream.tick, new_folder)
         try:
+            charge(config.account, stream)
             stream.begin()
             folder.bind()
         except BaseException:
@@ -67,6 +70,7 @@ def source_of(config: Config, path: Path) -> Any:
         reading=config.input.reading,
         settings=config.service,
         about=promise,
+        card=None if config.seed is not None else lambda tick: card(config, tick or None),
         reload=lambda: reloaded(config, path),
     )
 

@@ -26,7 +26,7 @@ from phdstream.streams.durable.folders import DIRECTORY, make_folder
 
 __all__ = ["copy_state", "restore_state"]
 
-_FILES = ("committed", "state.npz", "inputs.npz", "tokens.json", "account.json")
+_FILES = ("committed", "state.npz", "inputs.npz", "tokens.json")
 """What is copied, in this order: the marker first, since a state ahead of its marker can go on, and not the reverse."""
 _ABOUT, _LATEST, _NEW, _OLD = "backup.json", "latest", ".new", ".old"
 

@@ -165,14 +165,38 @@ class TestNothingBeforeTheBeginning:
     def test_a_crash_within_the_first_commit_is_no_beginning(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Its marker of tick 0 is there, its state is not: another stream may begin, and crash at its every step."""
-        for call in (2, 2, 3):
+        """Its marker of tick 0 is there, its state is not: it may begin anew under its id, and crash at every step."""
+        names = set()
+        for call in (2, 1, 2):
             with monkeypatch.context() as patch:
                 patch.setattr(LockedFolder, "replace", failing_at(call))
-                with phd.durable(tmp_path, new_stream()) as stream, pytest.raises(StateError):
-                    stream.update(points(1))
+                with phd.durable(tmp_path, new_stream()) as stream:
+                    names.add(stream.id)
+                    with pytest.raises(StateError):
+                        stream.update(points(1))
         with phd.durable(tmp_path, new_stream()) as stream:
             assert stream.tick == 1
+            assert names == {stream.id}
+
+    def test_a_claim_keeps_the_id_and_nothing_else(self, tmp_path: Path) -> None:
+        with phd.durable(tmp_path / "s", new_stream()) as stream:
+            stream.claim()
+            stream.claim()
+            stream.write_extra("ledger", {"of": "a run that never began"}, {})
+            assert stream.read_extra("ledger") is not None
+            name = stream.id
+        with phd.durable(tmp_path / "s", new_stream(epsilon=2.0)) as stream:
+            assert (stream.id, stream.tick, stream.read_extra("ledger")) == (name, 0, None)
+            stream.begin()
+            stream.claim()
+        with phd.durable(tmp_path / "s", new_stream(epsilon=2.0)) as stream:
+            assert (stream.id, stream.parameters["epsilon"]) == (name, 2.0)
+
+    def test_a_claim_that_cannot_be_written(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        with phd.durable(tmp_path, new_stream()) as stream:
+            monkeypatch.setattr(LockedFolder, "replace", full)
+            with pytest.raises(StateError, match="committed cannot be written"):
+                stream.claim()
 
     def test_a_stream_that_took_ticks_before_begins_at_once(self, tmp_path: Path) -> None:
         stream = new_stream()

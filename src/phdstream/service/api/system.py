@@ -60,7 +60,7 @@ def ticks(
 def card(service: Service) -> dict[str, Any]:
     """Return a draft of the entry for OpenDP's registry of deployments."""
     if service.source.card is None:
-        raise ProblemError(404, "this stream has no card.")
+        raise ProblemError(404, "a stream with seeded noise promises nothing, so it has no card.")
     return service.source.card(service.archive.last_tick)
 
 

@@ -67,6 +67,8 @@ class Commits:
 
     ``id`` is the stream's, random until `load` finds one; ``begun`` tells whether there is a state. Every failure is a
     StateError that names the file, except in `save` and `mark`: their caller says what an OSError means for the tick.
+
+    A marker of tick 0 without a state is a claim: the id of a stream that is about to begin.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -75,6 +77,7 @@ class Commits:
         self._marker: Marker | None = None  # as it is on the disk
         self._latest: Marker | None = None  # as it belongs to the state on the disk
         self._stamp: tuple[int, ...] | None = None
+        self._written: set[str] = set()
         try:
             self._folder = LockedFolder(directory, private=True)
         except (OSError, ValueError) as error:
@@ -90,6 +93,7 @@ class Commits:
                 raise StateError(
                     f"{self.directory} has released {self._marker.tick} tick(s), but its state is gone. Restore it."
                 )
+            self.id = self._marker.stream if self._marker else self.id
             return None
         meta, arrays = decode_state(content, self.directory / _STATE)
         name, tick = meta.get("id"), meta.get("tick")
@@ -129,6 +133,14 @@ class Commits:
             except OSError as error:
                 raise self._unusable(_MARKER, error, "written") from error
 
+    def claim(self) -> None:
+        """Write the id down before the first commit, so that whoever opens the folder after a crash has the same."""
+        if self._marker is None:
+            try:
+                self._mark(Marker(self.id, 0, _NO_STATE))
+            except OSError as error:
+                raise self._unusable(_MARKER, error, "written") from error
+
     def check(self) -> None:
         """Refuse unless this process holds the folder at its path and the files in it are those it left there."""
         self._folder.check()
@@ -164,12 +176,10 @@ class Commits:
     def read_extra(self, name: str) -> tuple[dict[str, Any], Arrays] | None:
         """Return what `write_extra` wrote for this stream, or None; another stream's is refused."""
         content = self._read(_extra_file(name))
-        if content is None:
+        if content is None or not (self.begun or name in self._written):  # or left by a run that never began
             return None
         meta, arrays = decode_state(content, self.directory / _extra_file(name))
         if meta.pop("id", None) != self.id:
-            if not self.begun:  # left by a run that failed before its first tick
-                return None
             raise StateError(f"{self.directory / _extra_file(name)} is of another stream. Restore the one of this.")
         return meta, arrays
 
@@ -178,6 +188,7 @@ class Commits:
         content = encode_state(meta | {"id": self.id, "owner": "directory"}, arrays)
         try:
             self._folder.replace(_extra_file(name), lambda file: file.write(content))
+            self._written.add(name)
         except OSError as error:
             raise self._unusable(_extra_file(name), error, "written") from error
 

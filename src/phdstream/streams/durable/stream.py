@@ -92,6 +92,15 @@ class DurableStream:
             self._check_may_go_on()
             self._commit()
 
+    def claim(self) -> None:
+        """Keep the stream's id for it, before it begins: opened again after a crash, the directory has the same one.
+
+        For what must be written elsewhere under that id before the first commit. Nothing is fixed but the id.
+        """
+        if not self._commits.begun:
+            self._check_may_go_on()
+            self._commits.claim()
+
     def update(self, inserts: Any = None, deletes: Any = None, users: Any = None, delete_users: Any = None) -> Release:
         """Take one tick's events, commit, and only then return the release. See `Stream.update`.
 
@@ -146,8 +155,13 @@ class DurableStream:
 
     @property
     def id(self) -> str:
-        """The stream's name for ever: 32 random hex digits. Public."""
+        """The stream's name for ever, once it has begun or `claim` was called: 32 random hex digits. Public."""
         return self._commits.id
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """All that fixes the stream before it sees data: ε, unit, domain, method and its numbers. Public."""
+        return self._stream.parameters
 
     @property
     def tick(self) -> int:
