@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
+from benchmarks.reproduction.activations import activation_code
+from benchmarks.reproduction.counter_comparison import counter_code
 from benchmarks.reproduction.methods import paper_methods
 from phdstream.domains import Box, Domain
 from phdstream.domains.network import Network
@@ -18,11 +20,11 @@ KINDS: dict[str, type[Domain]] = {"box": Box, "region": Region, "network": Netwo
 
 
 def _places(rows: Iterable[Mapping[str, str]], where: str) -> dict[tuple[str, str], dict[str, set[str]]]:
-    """Return, for each method and kind of domain, the data sets of each code that made results."""
+    """Return, for each method and kind of domain, the data sets of each code that made results; "" is not known."""
     found: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for row in rows:
-        kind = row["code"].partition(":")[0]
-        found[row["method"], kind][row["code"]].add(row[where])
+        code = row.get("code", "")
+        found[row["method"], code.partition(":")[0]][code].add(row[where])
     return found
 
 
@@ -48,6 +50,13 @@ def out_of_date(rows: Iterable[Mapping[str, str]], where: str = "data") -> dict[
     return dict(stale)
 
 
-def _code_now(method: str, kind: str) -> str:
+def _code_now(method: str, kind: str) -> str | None:
+    """Return the code that would make a method's results; activations and counters are no methods, but made too."""
+    if method == "counters":
+        return counter_code()
+    if kind not in KINDS:
+        return None
+    if method == "activations":
+        return activation_code(KINDS[kind])
     known = paper_methods()
-    return method_code(known[method], KINDS[kind]) if method in known and kind in KINDS else ""
+    return method_code(known[method], KINDS[kind]) if method in known else None

@@ -3,13 +3,13 @@
     python -m benchmarks.reproduction run PRESET... [--data DATA] [--out RESULTS] [--workers N] [--reduced]
     python -m benchmarks.reproduction figure NAME PRESET... [--data DATA] [--out RESULTS] [--reduced]
     python -m benchmarks.reproduction counters [--out RESULTS]
-    python -m benchmarks.reproduction collect RESULTS    # docs/results and docs/figures; needs Pillow
+    python -m benchmarks.reproduction collect RESULTS    # into docs/results and docs/figures; needs Pillow
     python -m benchmarks.reproduction write              # docs/reproduction.md anew, from docs/results and its template
     python -m benchmarks.reproduction stale              # which of docs/results the code that is here did not make
 
 DATA is the folder of the data's files: what is missing is named, and where to get it; simulated circles need none. The
 results of a preset are in RESULTS/PRESET. What is finished is never computed twice. NAME is counts, data, scatter or
-activations.
+activations. `collect` keeps what docs/results has of presets that are not in RESULTS, if the code that is here made it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchmarks.reproduction.counter_comparison import compare_counters
 from benchmarks.reproduction.figures import FIGURES, write_figure
 from benchmarks.reproduction.page import page
 from benchmarks.reproduction.presets import PRESETS, paper_experiment
-from benchmarks.reproduction.results import DOCS, collect, load
+from benchmarks.reproduction.results import DOCS, TABLES, collect, load, named
 from phdstream.errors import PhdstreamError
 from phdstream.evaluation import run_experiment
 
@@ -65,7 +65,7 @@ def _run(name: str, asked: argparse.Namespace) -> int:
 
 def _say_stale() -> int:
     """Say which results are of other code; return 1 if there are any."""
-    stale = out_of_date(load("errors"))
+    stale = out_of_date(row for name in TABLES for row in named(name, load(name)))
     for method, data in sorted(stale.items()):
         print(f"{method}: run again on {', '.join(sorted(data))}")
     return int(bool(stale))

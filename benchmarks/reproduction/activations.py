@@ -8,15 +8,18 @@ import numpy as np
 import pyarrow as pa
 
 from phdstream.arrays import Ints
+from phdstream.domains import Domain
 from phdstream.evaluation.experiment import Experiment
 from phdstream.evaluation.pictures import Picture, picture_of, say_private, subplots
-from phdstream.evaluation.setting import load_setting
+from phdstream.evaluation.provenance import code_digest
+from phdstream.evaluation.setting import Setting, load_setting
 from phdstream.evaluation.trials import write_table
+from phdstream.evaluation.true_stream import TrueStream
 from phdstream.privacy import Event, Simulation
 from phdstream.streams.paper.stream import PHDStream
 from phdstream.streams.state import unnest
 
-__all__ = ["activations", "draw_activations", "write_activations"]
+__all__ = ["activation_code", "activations", "draw_activations", "write_activations"]
 
 _STYLES = (("#0b62c4", "-"), ("#d1690e", "--"), ("#444444", ":"), ("#7a3e9d", "-."))
 _FEW = 40
@@ -35,11 +38,18 @@ def activations(experiment: Experiment, epsilon: float, seed: int) -> Ints:
     return unnest("nodes", stream.to_state()[1])["steps"]
 
 
+def activation_code(kind: type[Domain]) -> str:
+    """Return which code makes these numbers on a kind of domain, as for a trial."""
+    return f"{kind.__name__.lower()}:{code_digest(activations, _table, Setting, TrueStream, kind)}"
+
+
 def write_activations(experiment: Experiment, out: Path) -> Picture:
     """Run every ε and seed; write ``activations.parquet`` and return the figure."""
     wanted = [(epsilon, seed) for epsilon in experiment.epsilons for seed in experiment.seeds]
     runs: Runs = {run: activations(experiment, *run) for run in wanted}
-    write_table(out / "activations.parquet", _table(experiment, runs), experiment.private)
+    code = activation_code(type(load_setting(experiment).domain))
+    table = _table(experiment, runs).append_column("code", pa.array([code] * len(runs)))
+    write_table(out / "activations.parquet", table, experiment.private)
     return draw_activations(runs, experiment.label)
 
 

@@ -9,11 +9,12 @@ import pyarrow as pa
 
 from phdstream.arrays import Floats
 from phdstream.evaluation.pictures import Picture, check_plotting, picture_of, subplots, write_picture
+from phdstream.evaluation.provenance import code_digest
 from phdstream.evaluation.trials import make_folder, write_table
 from phdstream.privacy import Simulation
 from phdstream.streams.paper.counters import BinaryTree, Block, Counter, Simple
 
-__all__ = ["HORIZONS", "compare_counters", "counter_errors", "errors_by_horizon"]
+__all__ = ["HORIZONS", "compare_counters", "counter_code", "counter_errors", "errors_by_horizon"]
 
 HORIZONS = (4096, 128)
 """The paper's long and short horizon."""
@@ -58,9 +59,16 @@ def compare_counters(
     }
     make_folder(out)
     write_table(out / "counters.parquet", _table(curves, runs), private=False)
-    write_table(out / "counters-by-horizon.parquet", errors_by_horizon(more), private=False)
+    by_horizon = errors_by_horizon(more)
+    by_horizon = by_horizon.append_column("code", pa.array([counter_code()] * by_horizon.num_rows))
+    write_table(out / "counters-by-horizon.parquet", by_horizon, private=False)
     picture = _draw(curves, f"mean absolute error of {runs} runs, ε = {_EPSILON:g}")
     return write_picture(out, "counters", picture, private=False)
+
+
+def counter_code() -> str:
+    """Return which code makes the errors by horizon, as for a trial; there is no domain."""
+    return f"counters:{code_digest(errors_by_horizon, _MORE_HORIZONS)}"
 
 
 def errors_by_horizon(horizons: tuple[int, ...], runs: int = _MORE_RUNS, seeds: int = _SEEDS) -> pa.Table:

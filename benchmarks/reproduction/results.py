@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.one_version import refuse_mixed
+from benchmarks.one_version import out_of_date, refuse_mixed
+from phdstream.errors import InputError
 from phdstream.evaluation.trials import METRICS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -55,12 +56,12 @@ def error_rows(results: pa.Table) -> list[Row]:
 
 
 def activation_rows(table: pa.Table) -> list[Row]:
-    by_epsilon: dict[tuple[str, float, float], list[dict[str, float]]] = defaultdict(list)
+    by_epsilon: dict[tuple[str, float, float, str], list[dict[str, float]]] = defaultdict(list)
     for row in table.to_pylist():
-        by_epsilon[row["data"], row["epsilon"], row["t0"]].append(row)
+        by_epsilon[row["data"], row["epsilon"], row["t0"], row.get("code", "")].append(row)
     rows = []
-    for (data, epsilon, t0), runs in by_epsilon.items():
-        row = {"data": data, "epsilon": f"{epsilon:g}", "t0": f"{t0:g}", "seeds": str(len(runs))}
+    for (data, epsilon, t0, code), runs in by_epsilon.items():
+        row = {"data": data, "epsilon": f"{epsilon:g}", "t0": f"{t0:g}", "code": code, "seeds": str(len(runs))}
         for name in ("nodes", "rare_of_all", "rare_of_active", "median_of_active", "most"):
             row[name], row[f"{name}_spread"] = mean_and_spread(run[name] for run in runs)
         row["rare_each"] = each(run["rare_of_all"] for run in runs)
@@ -68,22 +69,56 @@ def activation_rows(table: pa.Table) -> list[Row]:
     return rows
 
 
+def counter_rows(table: pa.Table) -> list[Row]:
+    return [{k: f"{v:.4g}" if isinstance(v, float) else str(v) for k, v in row.items()} for row in table.to_pylist()]
+
+
 def collect(folder: Path) -> None:
-    """Write docs/results and docs/figures from the folders of finished presets."""
-    found = sorted(folder.glob("*/results.parquet"))
-    rows = [row for path in found for row in error_rows(pq.read_table(path))]
-    refuse_mixed(rows)
-    save("errors", rows)
-    counted = sorted(folder.glob("*/activations.parquet"))
-    save("activations", [row for path in counted for row in activation_rows(pq.read_table(path))])
-    by_horizon = pq.read_table(folder / "counters" / "counters-by-horizon.parquet").to_pylist()
-    save(
-        "counters",
-        [{k: f"{v:.4g}" if isinstance(v, float) else str(v) for k, v in row.items()} for row in by_horizon],
-    )
+    """Write docs/results and docs/figures from the folders of finished presets.
+
+    What docs/results has of data sets that are not in ``folder`` stays, if the code that is here made all of it. The
+    digest knows the code, not a preset's own numbers: run a preset again when those change.
+    """
+    tables = {name: _rows_in(folder, pattern, rows) for name, (pattern, rows) in TABLES.items()}
+    if not any(tables.values()):
+        raise InputError(f"{folder} has no finished results: give the folder that `run` wrote to.")
+    merged = {name: _with_kept(name, rows) for name, rows in tables.items()}
+    for name, rows in merged.items():
+        save(name, rows)
     for path in sorted(p for name in FIGURES for p in folder.glob(f"*/{name}.png")):
         if f"{path.parent.name}-{path.stem}" in template_figures():
             shrink(path, DOCS / "figures" / f"{path.parent.name}-{path.name}")
+
+
+TABLES: dict[str, tuple[str, Callable[[pa.Table], list[Row]]]] = {
+    "errors": ("*/results.parquet", error_rows),
+    "activations": ("*/activations.parquet", activation_rows),
+    "counters": ("counters/counters-by-horizon.parquet", counter_rows),
+}
+"""The tables of docs/results: the files they are made from, and how."""
+
+
+def _rows_in(folder: Path, pattern: str, rows: Callable[[pa.Table], list[Row]]) -> list[Row]:
+    return [row for path in sorted(folder.glob(pattern)) for row in rows(pq.read_table(path))]
+
+
+def _with_kept(name: str, rows: list[Row]) -> list[Row]:
+    """Return new rows with those of other data sets that stand in docs/results; refuse them if other code made any."""
+    new = {row.get("data", name) for row in rows}
+    kept = [row for row in read(name) if row.get("data", name) not in new]
+    together = sorted(kept + rows, key=lambda row: row.get("data", name))
+    stale = out_of_date(named(name, together)) if kept else {}
+    if stale:
+        each = [f"{what} on {', '.join(sorted(data))}" for what, data in sorted(stale.items())]
+        raise InputError(f"{name}.csv would mix versions: the code that is here did not make {'; '.join(each)}. "
+                         "Run those again, and give their results too.")  # fmt: skip
+    refuse_mixed(named(name, together))
+    return together
+
+
+def named(table: str, rows: list[Row]) -> list[Row]:
+    """Return rows that say method and data: a table that is no method's goes by its own name."""
+    return [{"method": table, "data": table} | row for row in rows]
 
 
 def template_figures() -> set[str]:
@@ -100,18 +135,23 @@ def save(name: str, rows: list[Row]) -> None:
         writer = csv.DictWriter(file, rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
+    load.cache_clear()
 
 
-@cache
-def load(name: str) -> list[Row]:
+def read(name: str) -> list[Row]:
     """Return the rows of a table of docs/results, none if it was not made yet."""
     path = DOCS / "results" / f"{name}.csv"
     if not path.is_file():
         return []
     with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    if name == "errors":
-        refuse_mixed(rows)
+        return list(csv.DictReader(file))
+
+
+@cache
+def load(name: str) -> list[Row]:
+    """Return the same, of one version of the code."""
+    rows = read(name)
+    refuse_mixed(named(name, rows))
     return rows
 
 

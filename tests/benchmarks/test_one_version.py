@@ -31,3 +31,8 @@ def test_other_methods_and_kinds_of_domain_have_other_code() -> None:
 def test_what_is_out_of_date() -> None:
     rows = [row("phdstream", NOW, "a"), row("baseline-1", "box:2", "a"), row("gone", "box:3", "b")]
     assert out_of_date(rows) == {"baseline-1": {"a"}, "gone": {"b"}}
+
+
+def test_a_row_that_does_not_say_its_code_is_out_of_date() -> None:
+    rows = [{"method": "phdstream", "data": "a"}, row("activations", "", "b"), row("counters", "", "c")]
+    assert out_of_date(rows) == {"phdstream": {"a"}, "activations": {"b"}, "counters": {"c"}}
