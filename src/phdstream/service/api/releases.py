@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi.responses import FileResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from phdstream.release import Release
@@ -29,6 +30,7 @@ _CONTENT: dict[int | str, dict[str, Any]] = {
     }
 }
 _KEEP_ALIVE = 15.0
+_MOST_AS_TEXT = 2_000_000
 
 
 def latest_tick(service: StreamService) -> int:
@@ -106,6 +108,11 @@ def get_part(
     headers["X-Tick"] = str(release.tick)
     if request.headers.get("if-none-match") == etag:
         return Response(status_code=304, headers=headers)
+    there = service.archive.file(release.tick, part, form)
+    if there is not None:
+        return FileResponse(there, headers=headers, media_type=MEDIA[form])
+    if form in ("json", "geojson", "csv") and int(release.points.sum()) > _MOST_AS_TEXT:
+        raise ProblemError(406, f"more than {_MOST_AS_TEXT} points are not written as text: ask for arrow or parquet.")
     encodings: Encodings = request.app.state.encodings
     return Response(encodings.encode(release, part, form), headers=headers, media_type=MEDIA[form])
 
