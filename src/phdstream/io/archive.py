@@ -48,6 +48,10 @@ class Archive:
         """Tell whether a tick's release can be read."""
         return 1 <= tick <= self.last_tick and self._path(tick).is_file()
 
+    def ticks(self, first: int, last: int) -> set[int]:
+        """Return which of some ticks can be read."""
+        return {tick for tick in range(max(1, first), min(last, self.last_tick) + 1) if self._path(tick).is_file()}
+
     def release(self, tick: int) -> Release:
         """Return a release; its changes are those since the tick before, if that one is there."""
         with self._lock:
