@@ -64,6 +64,10 @@ class Archive:
         path = self.folder / part / f"tick-{tick:05d}{FORMATS[form]}"
         return path if path.is_file() else None
 
+    def ticks(self, first: int, last: int) -> set[int]:
+        """Return which of some ticks can be read."""
+        return {tick for tick in range(max(1, first), min(last, self.last_tick) + 1) if self._path(tick).is_file()}
+
     def release(self, tick: int) -> Release:
         """Return a release; its changes are those since the tick before, if that one is there."""
         with self._lock:

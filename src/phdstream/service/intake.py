@@ -92,10 +92,10 @@ class Intake:
         """
         with self._changed:
             arrived = self._outstanding[ticket] = self._clock.now()
+            ticket.handed_over = True
         return await asyncio.shield(asyncio.create_task(self._deliver(ticket, kind, content, arrived)))
 
     async def _deliver(self, ticket: Ticket, kind: str, content: bytearray, arrived: datetime) -> Answer:
-        ticket.handed_over = True
         try:
             loop = asyncio.get_running_loop()
             found = await loop.run_in_executor(self._pool, self._read, ticket.key, kind, content, arrived)

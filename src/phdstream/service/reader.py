@@ -61,10 +61,17 @@ class Readers:
             if isinstance(error, InputError):
                 raise
             process.stop()
-            process = _Process(self._about)
+            process = self._another(process)
             raise InputError(_HOSTILE) from None
         finally:
             self._free.put(process)
+
+    def _another(self, ended: _Process) -> _Process:
+        """Return a new process; if none can be had now, the one that ended: whoever gets it tries once more."""
+        try:
+            return _Process(self._about)
+        except OSError:
+            return ended
 
     def close(self) -> None:
         """End the processes."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Request
 
 from phdstream.service.api import counts, events, releases, system
 from phdstream.service.api.access import Rates
 from phdstream.service.api.formats import Encodings
+from phdstream.service.api.guard import Guard
 from phdstream.service.api.problems import Problem, add_problem_handlers
 from phdstream.service.stream_service import StreamService
 from phdstream.version import __version__
@@ -18,11 +19,6 @@ from phdstream.version import __version__
 __all__ = ["host", "stream_app"]
 
 _ABOUT = """Private events in, public synthetic releases out, with differential privacy over the whole stream."""
-_HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-}
 
 
 def stream_app(service: StreamService) -> FastAPI:
@@ -42,13 +38,7 @@ def stream_app(service: StreamService) -> FastAPI:
 
 def _guard(app: FastAPI) -> None:
     add_problem_handlers(app)
-
-    @app.middleware("http")
-    async def guarded(request: Request, call: Callable[[Request], Awaitable[Response]]) -> Response:
-        response = await call(request)
-        for name, value in _HEADERS.items():
-            response.headers.setdefault(name, value)
-        return response
+    app.add_middleware(Guard)
 
 
 def _describe_problems(app: FastAPI) -> None:
@@ -74,11 +64,11 @@ def host(services: list[StreamService]) -> FastAPI:
 
     @contextlib.asynccontextmanager
     async def running(app: FastAPI) -> AsyncIterator[None]:
-        for service in services:
-            service.start()
-        yield
-        for service in services:
-            service.stop()
+        with contextlib.ExitStack() as stopping:
+            for service in services:
+                stopping.callback(service.stop)
+                service.start()
+            yield
 
     app = FastAPI(
         title="phdstream", version=__version__, docs_url=None, redoc_url=None, openapi_url=None, lifespan=running
