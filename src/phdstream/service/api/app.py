@@ -11,6 +11,8 @@ from fastapi import FastAPI, Request, Response
 from phdstream.service.api import counts, events, releases, system
 from phdstream.service.api.access import Rates
 from phdstream.service.api.formats import Encodings
+from phdstream.service.api.ogc import routes as ogc
+from phdstream.service.api.ogc.layers import Layers
 from phdstream.service.api.problems import Problem, add_problem_handlers
 from phdstream.service.stream_service import StreamService
 from phdstream.version import __version__
@@ -32,9 +34,11 @@ def stream_app(service: StreamService) -> FastAPI:
         docs_url=None, redoc_url=None, openapi_url="/v1/openapi.json",
     )  # fmt: skip
     app.state.service, app.state.rates, app.state.encodings = service, Rates(), Encodings()
+    app.state.layers = Layers()
     for part in (system.router, system.open_router, events.router, releases.router, counts.router):
         app.include_router(part, prefix="/v1")
     app.include_router(system.operate_router, prefix="/v1")
+    app.include_router(ogc.router, prefix="/v1/ogc")
     _describe_problems(app)
     _guard(app)
     return app
