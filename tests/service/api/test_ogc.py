@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import shapely
+from fastapi import FastAPI
 
 import phdstream as phd
 from phdstream.domains.globe import Globe
@@ -85,6 +86,20 @@ def test_links_are_absolute_and_typed_and_lead_somewhere(client: TestClient, pat
 def test_links_follow_the_proxy_that_was_asked(client: TestClient) -> None:
     page = client.get("/v1/ogc", headers={"Host": "data.example:8080"}).json()
     assert link(page, "data") == "http://data.example:8080/v1/ogc/collections"
+
+
+def test_links_name_the_stream_where_one_service_has_several(served: Served) -> None:
+    several = FastAPI()
+    several.mount("/harbour", served.app)
+    with TestClient(several) as client:
+        page = client.get("/harbour/v1/ogc").json()
+        items = client.get("/harbour/v1/ogc/collections/points/items?limit=1").json()
+        assert link(page, "self") == "http://testserver/harbour/v1/ogc"
+        for each in [*all_links(page), *all_links(items)]:
+            assert each["href"].startswith("http://testserver/harbour/v1/ogc")
+            assert client.get(each["href"]).status_code == 200
+        parts = client.get("/harbour/v1/releases/latest").json()["links"]
+        assert parts["cells"] == "http://testserver/harbour/v1/releases/3/cells"
 
 
 def test_landing_page_leads_to_everything(client: TestClient) -> None:

@@ -16,7 +16,7 @@ from phdstream.service.api.formats import MEDIA, Encodings, Format, asked_format
 from phdstream.service.api.problems import ProblemError, problems
 from phdstream.service.stream_service import StreamService
 
-__all__ = ["Tick", "latest_tick", "release_at", "router"]
+__all__ = ["Tick", "base_of", "latest_tick", "release_at", "router"]
 
 router = APIRouter(tags=["releases"], dependencies=[Depends(needs("read"))])
 _LARGEST = 10**9
@@ -71,8 +71,12 @@ def _caching(service: StreamService, tick: str) -> str:
     return f"{whose}, no-cache" if tick == "latest" else f"{whose}, {_YEAR}"
 
 
-def _base(request: Request) -> str:
-    return f"{str(request.base_url).rstrip('/')}/v1"
+def base_of(request: Request) -> str:
+    """Return the address of a stream's routes as the reader sees it: also behind a proxy, and beside other streams.
+
+    Starlette's ``base_url`` leaves out the name under which one of several streams is mounted.
+    """
+    return f"{request.url.scheme}://{request.url.netloc}{request.scope.get('root_path', '').rstrip('/')}/v1"
 
 
 @router.get("/releases", responses=problems(401, 403, 422, 429, 503))
@@ -85,7 +89,7 @@ def list_releases(
     """Return which ticks can be read, from ``first`` on."""
     last = service.archive.last_tick
     there = [tick for tick in range(first, min(last, first + limit - 1) + 1) if service.archive.has(tick)]
-    return {"last": last, "releases": [{"tick": t, "href": f"{_base(request)}/releases/{t}"} for t in there]}
+    return {"last": last, "releases": [{"tick": t, "href": f"{base_of(request)}/releases/{t}"} for t in there]}
 
 
 @router.get("/releases/{tick}", responses=problems(401, 403, 404, 422, 429, 503))
@@ -93,7 +97,7 @@ def get_release(service: Service, request: Request, response: Response, tick: Ti
     """Return what a release promises, its total, and where its parts are."""
     release = release_at(service, tick)
     response.headers["Cache-Control"] = _caching(service, tick)
-    return _summary(service, release, _base(request))
+    return _summary(service, release, base_of(request))
 
 
 @router.get(
@@ -151,7 +155,7 @@ async def stream(
             for tick in range(seen + 1, service.archive.last_tick + 1):
                 if service.archive.has(tick):
                     release = await asyncio.to_thread(service.archive.release, tick)
-                    about = {"tick": tick, "total": release.total, "href": f"{_base(request)}/releases/{tick}"}
+                    about = {"tick": tick, "total": release.total, "href": f"{base_of(request)}/releases/{tick}"}
                     yield ServerSentEvent(data=about, event="release", id=str(tick))
                 seen = tick
             try:

@@ -21,7 +21,7 @@ from phdstream.service.api.ogc.layers import Layer, Layers, Place
 from phdstream.service.api.ogc.openapi30 import CONFORMS, OPENAPI, document
 from phdstream.service.api.ogc.queries import Query, only, read_query
 from phdstream.service.api.problems import ProblemError
-from phdstream.service.api.releases import release_at
+from phdstream.service.api.releases import base_of, release_at
 from phdstream.service.stream_service import StreamService
 
 __all__ = ["router"]
@@ -55,7 +55,7 @@ router = APIRouter(dependencies=[Depends(needs("read")), Depends(_place)], inclu
 
 
 def _base(request: Request) -> str:
-    return f"{str(request.base_url).rstrip('/')}/v1/ogc"
+    return f"{base_of(request)}/ogc"
 
 
 def _link(href: str, rel: str, title: str, media: str = JSON) -> dict[str, str]:
