@@ -75,7 +75,7 @@ class InProcess:
 class Served:
     """A stream, its service and its app. Time stands still unless told; ticks are released by hand."""
 
-    def __init__(self, folder: Path, apart: bool = False, **more: str) -> None:
+    def __init__(self, folder: Path, apart: bool = False, **more: Any) -> None:
         self.folder, self.path = folder, folder / "stream.toml"
         folder.mkdir(exist_ok=True, parents=True)
         sections = {
