@@ -141,6 +141,8 @@ class BodyReader:
 
     def _line_by_line(self, piece: bytes, usual: list[Any], others: list[bytes]) -> None:
         for line in piece.splitlines():
+            if not line.strip(_BLANK):
+                continue
             try:
                 if len(line) < LONGEST_LINE and line.count(b"{") + line.count(b"[") <= _NESTED:
                     row = self._decode(line)
@@ -149,8 +151,7 @@ class BodyReader:
                         continue
             except _NOT_THE_USUAL:
                 pass
-            if line.strip(_BLANK):
-                others.append(line)
+            others.append(line)
 
     def _user_is_zero(self, rows: list[Any]) -> bool:
         """Whether a user is the number 0, which may be written -0: another name to a file's reader."""

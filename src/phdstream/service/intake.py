@@ -14,6 +14,7 @@ and its sender told when to come again.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
 import json
 import queue
@@ -103,9 +104,14 @@ class Intake:
                 return found
             committed: Future[None] = Future()
             self._queue.put((found, committed))
-            await asyncio.wrap_future(committed)
+            try:
+                await asyncio.wrap_future(committed)
+            finally:
+                found.parts.clear()
             return found.answer
         finally:
+            with contextlib.suppress(BufferError):  # something still looks at it, and goes with its error
+                content.clear()  # now: futures hold each other, and what they hold, until Python looks for such circles
             with self._changed:
                 del self._outstanding[ticket]
                 self._changed.notify_all()

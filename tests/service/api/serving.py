@@ -75,7 +75,7 @@ class InProcess:
 class Served:
     """A stream, its service and its app. Time stands still unless told; ticks are released by hand."""
 
-    def __init__(self, folder: Path, apart: bool = False, **more: str) -> None:
+    def __init__(self, folder: Path, apart: bool = False, **more: Any) -> None:
         self.folder, self.path = folder, folder / "stream.toml"
         folder.mkdir(exist_ok=True, parents=True)
         sections = {
@@ -128,10 +128,11 @@ class Served:
     def get(self, path: str, **more: Any) -> Any:
         return self.client.get(path, **more)
 
-    def journal(self, ticks: range = range(1, 8)) -> Counter[tuple[Any, ...]]:
+    def journal(self) -> Counter[tuple[Any, ...]]:
         """Return the admitted events that wait: tick, sign and what is stored of each."""
         found: Counter[tuple[Any, ...]] = Counter()
-        for tick in ticks:
+        ticks: list[Any] = self.service._journal._db.execute("SELECT DISTINCT tick FROM events").fetchall()
+        for (tick,) in ticks:
             for sign in (1, -1):
                 for batch in self.service._journal.batches(tick, sign):
                     found.update((tick, sign, *row.values()) for row in batch.to_pylist())

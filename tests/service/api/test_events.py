@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import json
 import threading
 from typing import Any
@@ -10,8 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
+from phdstream.errors import PhdstreamError
 from phdstream.service.api import guard
 from phdstream.service.bodies import ARROW, NDJSON, Body
+from phdstream.service.journal import Delivery
 from tests.service.api.serving import Make, Served, arrow, ndjson, row
 
 ROWS = [row(5), row(6, 1.0, 41.0)]
@@ -158,6 +162,24 @@ def test_gone_before_it_is_begun(make: Make) -> None:
 
     asyncio.run(leave())
     assert one.journal().total() == 2
+
+
+def test_nothing_of_a_delivery_stays_in_memory(make: Make) -> None:
+    """Its bytes are let go of when it is answered, and not when Python next looks for what nobody uses."""
+    one = make()
+    gc.collect()
+    gc.disable()
+    try:
+        for kind, content in ((NDJSON, ndjson(ROWS)), (NDJSON, b"{}"), (ARROW, arrow(ROWS)), (NDJSON, ndjson(ROWS))):
+            body = bytearray(content)
+            ticket = one.service.intake.open(content.hex())
+            with contextlib.suppress(PhdstreamError):
+                asyncio.run(one.service.intake.deliver(ticket, kind, body))
+            assert not body
+        assert not [thing for thing in gc.get_objects() if isinstance(thing, Delivery | Body) and thing.parts]
+    finally:
+        gc.enable()
+    assert one.journal().total() == 4
 
 
 @pytest.mark.parametrize(
