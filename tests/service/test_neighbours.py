@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from phdstream.service.bodies import ARROW, NDJSON
+from phdstream.domains import Box
+from phdstream.io.sources.clock import Clock
+from phdstream.io.sources.columns import Columns
+from phdstream.io.sources.reading import Reading
+from phdstream.service.bodies import ARROW, NDJSON, BodyReader
 from tests.service.api.serving import USERS, Served, arrow, ndjson, row
 from tests.thorough import cases
 
@@ -126,3 +131,25 @@ def test_neighbours_across_a_closing_tick(tmp_path: Path) -> None:
         one.close()
     assert found[0] == found[1]
     assert sorted(found[0][0].values()) == [2]
+
+
+@pytest.mark.parametrize("kind", ["string", "large_string", "string_view", "dictionary"])
+def test_text_that_is_not_utf8_spoils_its_own_row_only(kind: str) -> None:
+    """As it does in NDJSON and in files; in an Arrow body it once refused all rows."""
+    names = pa.array([b"ann", b"\xff\xfe", b"bob"], pa.binary()).view(pa.string())
+    users = {
+        "string": lambda: names,
+        "large_string": lambda: pa.array([b"ann", b"\xff\xfe", b"bob"], pa.large_binary()).view(pa.large_string()),
+        "string_view": lambda: names.cast(pa.binary()).cast(pa.binary_view()).view(pa.string_view()),
+        "dictionary": lambda: pa.DictionaryArray.from_arrays(pa.array([0, 1, 2]), names),
+    }[kind]()
+    half, when = pa.array([0.5] * 3), pa.array(["2024-05-31T00:00:00Z"] * 3)
+    batch = pa.RecordBatch.from_arrays([when, half, half, users], ["time", "x", "y", "who"])
+    stream = pa.BufferOutputStream()
+    with pa.ipc.new_stream(stream, batch.schema) as writer:
+        writer.write_batch(batch)
+    clock = Clock(datetime(2024, 5, 31, tzinfo=UTC), timedelta(seconds=10), None)
+    columns = Columns(("x", "y"), "time", None, "who")
+    body = BodyReader(Box([(0, 1), (0, 1)]), clock, columns, Reading(zone=True)).read(ARROW, stream.getvalue())
+    assert [(part.tick, part.number) for part in body.parts] == [(1, 2)]
+    assert sum(body.rejected.values()) == 1

@@ -24,7 +24,7 @@ from phdstream.io.sources.columns import Columns
 from phdstream.io.sources.events import Events, rows_to_events
 from phdstream.io.sources.features import LONGEST_LINE, text_rows
 from phdstream.io.sources.gathering import event_batch, parts_by_tick
-from phdstream.io.sources.reading import Reading, Rows
+from phdstream.io.sources.reading import Reading, Rows, text_column
 from phdstream.service.journal import Part
 
 __all__ = ["ARROW", "KINDS", "NDJSON", "OUTSIDE", "Body", "BodyReader"]
@@ -95,9 +95,7 @@ class BodyReader:
         try:
             with pa.ipc.open_stream(pa.py_buffer(content)) as stream:
                 found = self._columns.find("the body", stream.schema.names, geometry=False, show=False)
-                batches = [batch.select(found.columns) for batch in stream]
-            for batch in batches:
-                batch.validate(full=True)
+                batches = [_checked(batch.select(found.columns)) for batch in stream]
         except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
             if isinstance(error, InputError):
                 raise
@@ -168,6 +166,27 @@ class BodyReader:
             else:
                 columns[name] = pa.array([x if x.__class__ is str else str(x) for x in values], pa.string())
         return pa.RecordBatch.from_pydict(columns)
+
+
+def _checked(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch whose buffers are all sound. Text that is not UTF-8 is missing: it spoils its own row only."""
+    return pa.RecordBatch.from_arrays([_checked_column(column) for column in batch.columns], batch.schema.names)
+
+
+def _checked_column(column: pa.Array) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        values = _checked_column(column.dictionary)
+        column.indices.validate(full=True)
+        return values.take(column.indices)  # which checks that there is a value for each
+    if pa.types.is_string_view(column.type):
+        column = column.cast(pa.binary_view()).cast(pa.large_binary())
+    elif pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        column = column.cast(pa.large_binary() if pa.types.is_large_string(column.type) else pa.binary())
+    else:
+        column.validate(full=True)
+        return column
+    column.validate(full=True)
+    return text_column(column)
 
 
 def _pieces(text: bytes) -> Iterator[bytes]:
