@@ -48,6 +48,8 @@ depth = 16
 [privacy]
 epsilon = 1.0
 unit = "event"
+[stream]
+window = 2
 [output]
 releases = "releases"
 state = "private"
