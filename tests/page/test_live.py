@@ -1,4 +1,4 @@
-"""The page of a running service: its document, what it asks for, and in a browser a tick that comes while it is open."""
+"""The page of a running service: its document, what it asks for, and a tick that comes while it is open."""
 
 from __future__ import annotations
 

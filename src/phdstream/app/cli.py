@@ -201,9 +201,9 @@ def report(
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the page and its pictures.")] = Path("phdstream-demo"),
+    out: Annotated[Path, typer.Option(help="Folder for the pages and their pictures.")] = Path("phdstream-demo"),
 ) -> None:
-    """Simulate points that move from one circle to another, run the private stream, and draw what comes out."""
+    """Publish an invented city and the paper's moving circles, privately, and write pages to look at."""
     from phdstream.app.demo import run_demo
     from phdstream.app.progress import one_bar
 
