@@ -18,20 +18,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.page.browser import CHROMIUM, FLAGS, until
+from tests.page.folders import CITY, DAILY, city_points
 
 import phdstream as phd
 from phdstream.io.sinks.folder import ReleaseFolder
 from phdstream.page import write_report
 from phdstream.page.quantise import Frame, encode_points
-from tests.page.browser import CHROMIUM, FLAGS, until
-from tests.page.folders import CITY, DAILY, city_points
 
 PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 UPDATE = """async () => { const times = []; for (const at of [0, 1, 0, 1, 0, 1]) { const begin = performance.now();
 await page.refresh({at}); times.push(performance.now() - begin); } return times; }"""
 DRAG = """() => new Promise(done => { const times = []; let last = performance.now(), n = 0; const step = () => {
-const now = performance.now(); times.push(now - last); last = now; page.views[0].map._rawPanBy(L.point(n % 40 < 20 ? 4 : -4, 2));
-page.views[0].map.fire('move'); if (++n < 90) requestAnimationFrame(step); else done(times.slice(1)); }; requestAnimationFrame(step); })"""
+const now = performance.now(), { map } = page.views[0]; times.push(now - last); last = now;
+map._rawPanBy(L.point(n % 40 < 20 ? 4 : -4, 2)); map.fire('move');
+if (++n < 90) requestAnimationFrame(step); else done(times.slice(1)); }; requestAnimationFrame(step); })"""
 
 
 def make(folder: Path, ticks: int, number: int, window: int | None) -> Path:

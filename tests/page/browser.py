@@ -20,7 +20,7 @@ needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromiu
 
 
 @contextmanager
-def opened(address: str, **context: Any) -> Iterator[Any]:
+def opened(address: str, ready: bool = True, **context: Any) -> Iterator[Any]:
     """Open a page and wait until it is there; fail on any error of a script and on any request to elsewhere."""
     from playwright.sync_api import sync_playwright
 
@@ -35,7 +35,8 @@ def opened(address: str, **context: Any) -> Iterator[Any]:
         local = (own, "data:", "blob:")
         page.on("request", lambda r: None if r.url.startswith(local) else wrong.append(f"asked for {r.url}"))
         page.goto(address)
-        page.wait_for_selector("body[data-ready=yes]")
+        if ready:
+            page.wait_for_selector("body[data-ready=yes]")
         yield page
         browser.close()
     assert not wrong

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -37,7 +38,12 @@ def release_one(service: StreamService, clock: HandClock, tick: int) -> None:
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[tuple[StreamService, HandClock]]:
     clock = HandClock()
-    service = service_at(write_config(tmp_path), clock)
+    layer = {"type": "FeatureCollection", "features": [
+        {"type": "Feature", "properties": {"name": "<b>Middle"}, "geometry": {"type": "Polygon", "coordinates": [
+            [[0.4, 0.4], [0.6, 0.4], [0.6, 0.6], [0.4, 0.6], [0.4, 0.4]]]}}]}  # fmt: skip
+    areas = tmp_path / "middle.geojson"
+    areas.write_text(json.dumps(layer))
+    service = service_at(write_config(tmp_path, service='layer = "middle.geojson"'), clock)
     for tick in (1, 2):
         release_one(service, clock, tick)
     yield service, clock
@@ -115,6 +121,28 @@ def test_a_tick_that_comes_is_shown_and_announced(served: tuple[StreamService, H
         assert page.inner_text("#live").startswith("New: Tick 3")
         assert page.get_attribute("#live", "aria-live") == "polite"
         until(page, "page.counts.length === 3 && page.counts.every(Boolean)")
+        page.select_option("#pick", label="<b>Middle")
+        until(page, "document.getElementById('answer').textContent.startsWith('<b>Middle, Tick 3')")
+        page.click("#all-areas summary")
+        page.wait_for_selector("#areas-table table")
+        assert page.locator("#areas-table tbody th").all_inner_texts() == ["<b>Middle"]
         with page.expect_download() as download:
             page.click("#download-geoparquet")
         assert Path(download.value.path()).read_bytes()[:4] == b"PAR1"
+
+
+@pytest.mark.slow
+@needs_browser
+def test_a_closed_stream_asks_for_a_token(served: tuple[StreamService, HandClock]) -> None:
+    service, _ = served
+    token = service.tokens.add("reader", ("read",))
+    service.settings = replace(service.settings, public=False)
+    with running(service) as address, opened(address, ready=False) as page:
+        for given in ("wrong", token):
+            page.wait_for_selector("#token", state="visible")
+            page.fill("#token-value", given)
+            page.keyboard.press("Enter")
+        page.wait_for_selector("body[data-ready=yes]")
+        assert "Tick 2" in page.inner_text("#now")
+        assert token not in page.url
+        assert page.evaluate("Object.keys(localStorage).length + document.cookie.length") == 0

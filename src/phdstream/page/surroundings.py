@@ -71,10 +71,11 @@ def geojson(shape: Any, frame: Frame) -> dict[str, Any] | None:
 
 
 def read_layer_file(path: Path, domain: Domain, frame: Frame) -> Layer:
-    """Return the areas of a GeoJSON file, named by its property ``name``, or the first that is a text."""
-    shapes, own = read_layer(path)
-    if domain.crs is not None or own not in (None, "EPSG:4326") or not in_degrees(domain):
-        shapes = layer_shapes(domain, path)
+    """Return the areas of a GeoJSON file, named by its property ``name``, or the first that is a text.
+
+    They are converted to the domain's coordinate system; if it names none, they are taken to be in the domain's.
+    """
+    shapes = read_layer(path)[0] if domain.crs is None else layer_shapes(domain, path)
     try:
         features = json.loads(path.read_text(encoding="utf-8"))["features"]
         names = [_name(feature.get("properties") or {}, i) for i, feature in enumerate(features)]

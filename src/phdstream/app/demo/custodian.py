@@ -20,7 +20,7 @@ __all__ = ["write_custodian"]
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; margin: 0; border: 14px solid #8f1313; min-height: 100vh; background: #fff;
 color: #1b1f24; box-sizing: border-box; } main { max-width: 60rem; margin: 0 auto; padding: 1rem; }
-.private { background: #8f1313; color: #fff; font-weight: 700; padding: .7rem 1rem; margin: 0; position: sticky; top: 0; }
+.private { background: #8f1313; color: #fff; font-weight: 700; padding: .7rem 1rem; margin: 0; }
 img { width: 100%; height: auto; } table { border-collapse: collapse; } td, th { padding: .25rem .9rem;
 text-align: right; border-bottom: 1px solid #8a939c; } th:first-child, td:first-child { text-align: left; }
 """

@@ -26,9 +26,10 @@ export class Drawing {
     box.addEventListener("touchmove", (e) => { if (this.start) { e.preventDefault(); this.#move(touch(e)); } }, { passive: false });
     box.addEventListener("touchend", (e) => { if (this.start) this.#up(touch(e)); });
   }
-  /** Begin to draw; the same again stops it. */
+  /** Begin to draw; the same again ends it, and what has corners enough is counted. */
   begin(kind) {
     const again = this.kind === kind;
+    if (again) this.finish();
     this.stop();
     if (again) return;
     this.kind = kind;
@@ -39,6 +40,7 @@ export class Drawing {
     byId(kind).setAttribute("aria-pressed", "true");
     byId("drawing").textContent = say(`draw_${kind}_help`);
     this.map.getContainer().focus({ preventScroll: true });
+    this.map.getContainer().scrollIntoView({ block: "nearest" });
   }
   /** Stop drawing, whatever is there. */
   stop() {

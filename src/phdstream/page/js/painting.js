@@ -64,10 +64,10 @@ function paintCells(context, at, tree, { ratio }) {
     const b = tree.bounds.subarray(4 * i, 4 * i + 4);
     const x = at.x(b[0]), y = at.y(b[3]), w = at.x(b[2]) - x, h = at.y(b[1]) - y;
     if (x + w < 0 || y + h < 0 || x > context.canvas.width || y > context.canvas.height) return;
-    context.globalAlpha = 0.75 * Math.min(1, (sizes[k] / scale) ** 0.5);
+    context.globalAlpha = 0.85 * Math.min(1, (sizes[k] / scale) ** 0.5);
     context.fillStyle = c.cell;
     context.fillRect(x, y, w, h);
-    context.globalAlpha = 0.55;
+    context.globalAlpha = Math.min(w, h) < 7 * ratio ? 0 : 0.55;  // edges of small cells would hide what is in them
     context.strokeStyle = c.ink;
     context.lineWidth = 0.5 * ratio;
     context.setLineDash(high - low > value ? [2 * ratio, 3 * ratio] : []);
@@ -104,7 +104,7 @@ function paintDensity(context, at, frame) {
     const x = (at.origin + frame.x[i] * at.step) >> 2, y = at.rows[frame.y[i]] >> 2;
     if (x >= 0 && y >= 0 && x < w && y < h) heat[y * w + x]++;
   }
-  for (let k = 0; k < 3; k++) heat = blurred(blurred(heat, w, h, 1, w), h, w, w, 1);
+  for (let k = 0; k < 2; k++) heat = blurred(blurred(heat, w, h, 1, w), h, w, w, 1);
   const top = mostly(heat.filter((v) => v > 0.01)), image = context.createImageData(w, h), [r, g, b] = colours().point;
   heat.forEach((v, k) => {
     const strong = Math.min(1, v / top) ** 0.6;

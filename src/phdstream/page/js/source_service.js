@@ -18,7 +18,6 @@ export class ServiceSource {
     this.live = true;
     this.token = "";
     this.frames = new Map();
-    this.picked = new Map();
   }
   async #ask(path, options = {}) {
     const headers = { ...(options.headers ?? {}), ...(this.token ? { Authorization: `Bearer ${this.token}` } : {}) };
@@ -52,7 +51,9 @@ export class ServiceSource {
     if (!this.frames.has(tick)) {
       const answer = await this.#ask(`v1/page/ticks/${tick}`);
       if (!answer.ok) throw new Error(`${answer.status}`);
-      this.frames.set(tick, this.#read(new Uint8Array(await answer.arrayBuffer())));
+      const frame = this.#read(new Uint8Array(await answer.arrayBuffer()));
+      frame.areas = this.head.layer ? await this.#areasAt(tick) : [];
+      this.frames.set(tick, frame);
       if (this.frames.size > KEPT) this.frames.delete(this.frames.keys().next().value);
     }
     return this.frames.get(tick);
@@ -62,6 +63,19 @@ export class ServiceSource {
     const x = from.u16s(stay + fresh + gone), y = from.u16s(stay + fresh + gone), here = stay + fresh;
     const tree = readTree(bytes.subarray(from.at), this.head.frame, this.head.levels);
     return { x: x.subarray(0, here), y: y.subarray(0, here), fresh: stay, goneX: x.subarray(here), goneY: y.subarray(here), tree, total };
+  }
+  /** Return the counts of all areas of the layer at a tick. */
+  async #areasAt(tick) {
+    const polygons = this.head.layer.areas.map(({ shape }) => shape ?? { type: "Polygon", coordinates: [] });
+    const body = JSON.stringify({ polygons, first: tick, last: tick });
+    const answer = await this.#ask("v1/counts", { method: "POST", body, headers: { "Content-Type": "application/json" } });
+    if (!answer.ok) return [];
+    const { value, low, high } = await answer.json();
+    return polygons.map((_, i) => ({ value: value[0][i], low: low[0][i], high: high[0][i] }));
+  }
+  /** Return the count of an area of the layer at a moment that was shown. */
+  countAt({ index }, position) {
+    return this.frames.get(this.ticks[position].tick)?.areas[index] ?? { value: 0, low: 0, high: Infinity };
   }
   /** Tell the counts of an area, those around the moment shown first. */
   async counts(area, tell, at) {

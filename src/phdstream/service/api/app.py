@@ -91,7 +91,7 @@ def host(services: list[StreamService]) -> FastAPI:
     def streams(request: Request) -> dict[str, Any] | Response:
         """Return the streams that are served here; to a browser, the page of the only one."""
         if len(services) == 1 and page.wants_page(request.headers.get("accept")):
-            return page.page_response()
+            return page.page_response(services[0].settings.tiles)
         base = str(request.base_url).rstrip("/")
         return {"product": "phdstream", "streams": {name: f"{base}{path}/v1" for name, path in paths.items()}}
 

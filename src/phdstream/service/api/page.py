@@ -6,6 +6,7 @@ where reading is not public.
 
 from __future__ import annotations
 
+import logging
 import struct
 from typing import Annotated, Any
 
@@ -17,6 +18,7 @@ from phdstream.page.blocks import encode_tree
 from phdstream.page.coarse import coarsened
 from phdstream.page.facts import facts_of_stream, tick_label
 from phdstream.page.quantise import Frame, encode_points
+from phdstream.page.surroundings import read_layer_file
 from phdstream.release.maps import check_planar
 from phdstream.service.api.access import Service, needs
 from phdstream.service.api.formats import Encodings
@@ -28,6 +30,7 @@ __all__ = ["open_router", "page_response", "router", "wants_page"]
 
 router = APIRouter(tags=["page"], dependencies=[Depends(needs("read"))])
 open_router = APIRouter(tags=["page"])
+_LOG = logging.getLogger("phdstream.service")
 _MOST_TICKS = 300
 _BYTES: dict[int | str, dict[str, Any]] = {
     200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
@@ -43,11 +46,11 @@ def wants_page(accept: str | None) -> bool:
     return "text/html" in (accept or "").lower()
 
 
-def page_response() -> Response:
-    """Return the page, which asks the service it came from; it may load and run nothing else."""
+def page_response(tiles: str) -> Response:
+    """Return the page, which asks the service it came from, and for tiles if there is a source; nothing else."""
     try:
-        policy = f"{page_policy(False)}; frame-ancestors 'none'"
-        text = page_html({"kind": "service"})
+        policy = f"{page_policy(False, tiles)}; frame-ancestors 'none'"
+        text = page_html({"kind": "service"}, tiles=tiles)
     except InputError as error:
         raise ProblemError(503, str(error)) from None
     headers = {"Content-Security-Policy": policy, "Vary": "Accept", "Cache-Control": "no-cache"}
@@ -55,10 +58,10 @@ def page_response() -> Response:
 
 
 @open_router.get("/", include_in_schema=False)
-def root(request: Request, accept: Annotated[str | None, Header()] = None) -> Response:
+def root(service: Service, request: Request, accept: Annotated[str | None, Header()] = None) -> Response:
     """Return the page to a browser; to others, where the stream is."""
     if wants_page(accept):
-        return page_response()
+        return page_response(service.settings.tiles)
     raise ProblemError(404, f"the stream is at {str(request.base_url).rstrip('/')}/v1.")
 
 
@@ -72,7 +75,20 @@ def about_page(service: Service) -> dict[str, Any]:
         raise ProblemError(422, str(error)) from None
     there = [tick for tick in range(max(1, last - _MOST_TICKS + 1), last + 1) if service.archive.has(tick)]
     facts = facts_of_stream(service.domain, service.archive.manifest() or {}, release_at(service, "latest"))
-    return facts | {"title": service.settings.name, "layer": None, "ticks": [_named(service, tick) for tick in there]}
+    named = {"title": service.settings.name, "ticks": [_named(service, tick) for tick in there]}
+    return facts | named | {"layer": _areas(service)}
+
+
+def _areas(service: StreamService) -> dict[str, Any] | None:
+    """Return the areas of the operator's layer, if there is one. The file is read each time: it may have changed."""
+    if service.settings.layer is None:
+        return None
+    try:
+        layer = read_layer_file(service.settings.layer, service.domain, Frame.of(service.domain))
+    except InputError as error:  # which names a path of the machine
+        _LOG.error("the page's layer cannot be read", extra={"why": str(error)})
+        return None
+    return {"areas": [{"name": name, "shape": shape} for name, shape in zip(layer.names, layer.drawn, strict=True)]}
 
 
 @router.get("/page/labels", responses=problems(401, 403, 404, 422, 429, 503))
