@@ -13,6 +13,8 @@ import pytest
 import shapely
 
 import phdstream as phd
+from phdstream.domains.network import Network
+from phdstream.domains.region import Region
 from phdstream.io.archive import open_archive
 from phdstream.page import write_report
 from phdstream.page.coarse import coarsened
@@ -64,6 +66,39 @@ def test_counts_are_those_of_the_release(tmp_path: Path, method: Any, fanout: in
             expected = np.concatenate([getattr(one, end) for one in said])
             ours = np.array([area[tick][end] for area in found])
             np.testing.assert_allclose(ours, expected, rtol=4e-3, atol=0.05)
+
+
+OTHERS = {
+    "region": Region(shapely.Point(-73.96, 40.78).buffer(0.1), names=("lon", "lat")),
+    "network": Network(
+        [shapely.LineString([(-74.0, 40.70), (-73.95, 40.80), (-73.93, 40.85)])], names=("lon", "lat"), snap=9
+    ),
+    "globe": phd.Globe(depth=14),
+    "plane": phd.Box([(-100, 0), (0, 100)]),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_domains_are_shown(tmp_path: Path, name: str) -> None:
+    made = city_releases(2, 300, domain=OTHERS[name])
+    with opened(file_address(write_report(write_folder(tmp_path / "r", made), tmp_path / "page.html"))) as page:
+        assert page.evaluate("page.counts[1].value") == pytest.approx(made[1].total, rel=0.01)
+        for show in ("cells", "density"):
+            page.select_option("#show", show)
+            until(page, f"page.state.show === '{show}'")
+        cells = page.evaluate("page.frame.tree.leaves.length")
+        assert cells == coarsened(made[1]).leaves.size
+        assert page.is_visible("#approximate") == (name != "plane")
+
+
+def test_a_private_stream_says_what_it_promises(tmp_path: Path) -> None:
+    made = city_releases(2, 300, noise=None)
+    with opened(file_address(write_report(write_folder(tmp_path / "r", made), tmp_path / "page.html"))) as page:
+        said = page.inner_text("#promise-text")
+        assert not page.is_visible("#simulated")
+    assert "1-differentially private for each single event, over the whole stream" in said
+    assert "at most 2.72 times as likely with their event in the data" in said
+    assert "at most 73% sure" in said
 
 
 def test_points_are_those_of_the_release_at_every_tick(page: Any, report: Path) -> None:

@@ -30,7 +30,6 @@ def facts_of_stream(domain: Domain, manifest: dict[str, Any], latest: Release) -
         "names": list(domain.names),
         "levels": list(domain.level_bits) if type(domain) is Box else None,
         "outline": outline(domain, frame, degrees),
-        "cell": domain.cell_metres,
     }
 
 

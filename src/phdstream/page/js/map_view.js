@@ -30,7 +30,7 @@ export class MapView {
     map.createPane("ground").style.zIndex = 300;
     const renderer = L.svg({ pane: "ground", padding: 0.5 });
     if (head.tiles && head.degrees) L.tileLayer(head.tiles, { pane: "ground" }).addTo(map);
-    if (head.outline && !head.tiles) L.geoJSON(head.outline, { interactive: false, style: { className: "land", renderer, weight: 1 } }).addTo(map);
+    if (head.outline && !head.tiles) L.geoJSON(head.outline, { interactive: false, style: { className: /Polygon/.test(head.outline.type) ? "land" : "street", renderer, weight: 1 } }).addTo(map);
     L.rectangle(plane.bounds, { className: "frame", renderer, interactive: false, fill: false, weight: 1 }).addTo(map);
   }
   #areas(picked) {
