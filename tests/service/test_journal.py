@@ -64,8 +64,8 @@ class TestOnce:
 
     def test_nothing_comes_into_a_closed_tick(self, tmp_path: Path) -> None:
         journal = Journal(tmp_path, users=False)
-        journal.close_tick(3, 1)
-        journal.close_tick(2, 2)  # closing never goes back
+        journal.close_tick(3)
+        journal.close_tick(2)  # closing never goes back
         assert journal.closed == 3
         with pytest.raises(StateError, match="closed already"):
             journal.accept([delivery("a", part(3, [1]))])
@@ -110,6 +110,37 @@ class TestOnce:
         (tmp_path / "intake.db").write_bytes(b"no database at all, but long enough to be looked at" * 100)
         with pytest.raises(StateError, match=r"intake\.db is damaged"):
             Journal(tmp_path, users=False)
+
+    def test_a_full_disk_stores_nothing_and_passes(self, tmp_path: Path) -> None:
+        journal = Journal(tmp_path, users=False)
+        journal.accept([delivery("a", part(1, [5]))])
+        pages = journal._db.execute("PRAGMA page_count").get
+        journal._db.execute(f"PRAGMA max_page_count={pages + 1}")
+        with pytest.raises(StateError, match=r"cannot be used now \(Full\)"):
+            journal.accept([delivery("b", part(1, list(range(10_000)))), delivery("c", part(1, [6]))])
+        assert (codes(journal, 1), journal.answered(b"b"), journal.answered(b"c")) == ([5], None, None)
+        journal._db.execute("PRAGMA max_page_count=1000000")
+        journal.accept([delivery("b", part(1, [7]))])
+        assert codes(journal, 1) == [5, 7]
+
+    def test_a_busy_database_stores_nothing_and_passes(self, tmp_path: Path) -> None:
+        journal = Journal(tmp_path, users=False)
+        journal._db.set_busy_timeout(50)
+        other = apsw.Connection(str(tmp_path / "intake.db"))
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StateError, match=r"cannot be used now \(Busy\)"):
+            journal.accept([delivery("a", part(1, [5]))])
+        other.execute("ROLLBACK")
+        other.close()
+        journal.accept([delivery("a", part(1, [5]))])
+        assert codes(journal, 1) == [5]
+
+    def test_a_read_only_database_stores_nothing(self, tmp_path: Path) -> None:
+        journal = Journal(tmp_path, users=False)
+        journal._db.execute("PRAGMA query_only=ON")
+        with pytest.raises(StateError, match=r"cannot be used now \(ReadOnly\)"):
+            journal.accept([delivery("a", part(1, [5]))])
+        assert codes(journal, 1) == []
 
     def test_sqlite_is_newer_than_its_fault(self) -> None:
         assert tuple(map(int, apsw.sqlite_lib_version().split("."))) >= (3, 51, 3)

@@ -15,9 +15,10 @@ from typing import Any
 
 from phdstream.domains import Domain, domain_from_dict
 from phdstream.errors import InputError, StateError
-from phdstream.io.sinks.contents import ESTIMATES
+from phdstream.io.sinks.contents import ESTIMATES, PARTS
 from phdstream.io.sinks.estimates import read_release
 from phdstream.io.sinks.folder import DOMAIN
+from phdstream.io.sinks.writers import FORMATS
 from phdstream.release import Release
 
 __all__ = ["Archive", "open_archive"]
@@ -85,6 +86,18 @@ class Archive:
     def has(self, tick: int) -> bool:
         """Tell whether a tick's release can be read."""
         return 1 <= tick <= self.last_tick and self._path(tick).is_file()
+
+    def file(self, tick: int, part: str, form: str) -> Path | None:
+        """Return the file of a tick's points or cells, if that is how the folder keeps them."""
+        manifest = self.manifest()
+        if manifest is None or part not in PARTS or manifest.get("format") != form or not self.has(tick):
+            return None
+        path = self.folder / part / f"tick-{tick:05d}{FORMATS[form]}"
+        return path if path.is_file() else None
+
+    def ticks(self, first: int, last: int) -> set[int]:
+        """Return which of some ticks can be read."""
+        return {tick for tick in range(max(1, first), min(last, self.last_tick) + 1) if self._path(tick).is_file()}
 
     def release(self, tick: int) -> Release:
         """Return a release; its changes are those since the tick before, if that one is there."""

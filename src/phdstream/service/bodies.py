@@ -7,7 +7,10 @@ as a whole is refused as a whole.
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -19,9 +22,9 @@ from phdstream.errors import InputError
 from phdstream.io.sources.clock import Clock
 from phdstream.io.sources.columns import Columns
 from phdstream.io.sources.events import Events, rows_to_events
-from phdstream.io.sources.features import text_rows
+from phdstream.io.sources.features import LONGEST_LINE, text_rows
 from phdstream.io.sources.gathering import event_batch, parts_by_tick
-from phdstream.io.sources.reading import Reading, Rows
+from phdstream.io.sources.reading import Reading, Rows, text_column
 from phdstream.service.journal import Part
 
 __all__ = ["ARROW", "KINDS", "NDJSON", "OUTSIDE", "Body", "BodyReader"]
@@ -29,8 +32,9 @@ __all__ = ["ARROW", "KINDS", "NDJSON", "OUTSIDE", "Body", "BodyReader"]
 NDJSON, ARROW = "application/x-ndjson", "application/vnd.apache.arrow.stream"
 KINDS = {NDJSON: NDJSON, "application/jsonl": NDJSON, "application/ndjson": NDJSON, ARROW: ARROW}
 """The media types that are taken, and what they stand for."""
-_LONGEST = 1 << 20
-"""No line is as long as this many bytes: one that is, is no row."""
+_PIECE, _NESTED = 1 << 18, 100
+"""Bytes of lines that are decoded together, and brackets that may be nested in a line which is."""
+_BLANK = b"\x1e \t\r\n"
 OUTSIDE = "the place is outside the domain"
 """Why a row that could be read is left out."""
 _NOT_THE_USUAL = (msgspec.DecodeError, RecursionError, OverflowError, ValueError)
@@ -63,7 +67,10 @@ class BodyReader:
         self._kinds = kinds
         fields = [(f"f{i}", kind) for i, kind in enumerate(kinds.values())]
         rename = dict(zip((name for name, _ in fields), kinds, strict=True))
-        self._decode = msgspec.json.Decoder(msgspec.defstruct("Row", fields, rename=rename, gc=False)).decode
+        decoder = msgspec.json.Decoder(msgspec.defstruct("Row", fields, rename=rename, gc=False))
+        self._decode, self._decode_all = decoder.decode, decoder.decode_lines
+        users = [name for name, kind in fields if kind == int | str]
+        self._user = attrgetter(users[0]) if users else None
 
     def read(self, kind: str, content: bytes | bytearray | memoryview) -> Body:
         """Return what a body of a kind says; refuse one that is not of its kind."""
@@ -88,9 +95,7 @@ class BodyReader:
         try:
             with pa.ipc.open_stream(pa.py_buffer(content)) as stream:
                 found = self._columns.find("the body", stream.schema.names, geometry=False, show=False)
-                batches = [batch.select(found.columns) for batch in stream]
-            for batch in batches:
-                batch.validate(full=True)
+                batches = [_checked(batch.select(found.columns)) for batch in stream]
         except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
             if isinstance(error, InputError):
                 raise
@@ -98,21 +103,57 @@ class BodyReader:
         return [Rows(batch) for batch in batches if batch.num_rows]
 
     def _ndjson(self, content: Any) -> list[Rows]:
-        """Return lines as rows, each decoded for itself: decoding all at once would let an object run over lines.
+        """Return lines as rows. A file's reader says what a line is: where it ends, how long it may be, what it means.
 
-        A line with just the usual types is decoded quickly; any other as a line of a file is. Both say the same of a
-        line (tests compare them), and which way one takes depends on that line alone.
+        Lines with just the usual types are decoded quickly; any other as a line of a file is. Both say the same of a
+        line (tests compare them), and what becomes of one depends on that line alone.
         """
-        usual, others = [], []
-        decode = self._decode
-        for line in bytes(content).split(b"\n"):
+        text = bytes(content).removeprefix(BOM_UTF8)
+        usual: list[Any] = []
+        others: list[bytes] = []
+        for piece in _pieces(text):
+            rows = self._all_usual(piece)
+            if rows is None:
+                self._line_by_line(piece, usual, others)
+            else:
+                usual += rows
+        found = [Rows(self._batch(usual))] if usual else []
+        return [*found, text_rows(others, self._columns)] if others else found
+
+    def _all_usual(self, piece: bytes) -> list[Any] | None:
+        """Return the rows of some lines, decoded together; None unless each line is one usual object for sure.
+
+        ``}`` and ``{`` with only a line's end between them stand side by side nowhere within JSON, so every line's end
+        is between two objects; and with as many objects as lines there is one in each.
+        """
+        ends = piece.count(b"\n")
+        if piece.count(b"}\n{") != ends or b"\r" in piece or len(piece) >= LONGEST_LINE:
+            return None
+        if piece.count(b"{") + piece.count(b"[") > ends + 1 + _NESTED:
+            return None
+        try:
+            rows = self._decode_all(piece)
+        except _NOT_THE_USUAL:
+            return None
+        return rows if len(rows) == ends + 1 and not self._user_is_zero(rows) else None
+
+    def _line_by_line(self, piece: bytes, usual: list[Any], others: list[bytes]) -> None:
+        for line in piece.splitlines():
+            if not line.strip(_BLANK):
+                continue
             try:
-                usual.append(decode(line))
+                if len(line) < LONGEST_LINE and line.count(b"{") + line.count(b"[") <= _NESTED:
+                    row = self._decode(line)
+                    if not (self._user_is_zero([row]) and b"-0" in line):
+                        usual.append(row)
+                        continue
             except _NOT_THE_USUAL:
-                if line := line.strip(b"\x1e \t\r"):
-                    others.append(line)
-        rows = [Rows(self._batch(usual))] if usual else []
-        return [*rows, text_rows(others, self._columns, _LONGEST)] if others else rows
+                pass
+            others.append(line)
+
+    def _user_is_zero(self, rows: list[Any]) -> bool:
+        """Whether a user is the number 0, which may be written -0: another name to a file's reader."""
+        return self._user is not None and 0 in map(self._user, rows)
 
     def _batch(self, rows: list[Any]) -> pa.RecordBatch:
         columns = {}
@@ -125,3 +166,34 @@ class BodyReader:
             else:
                 columns[name] = pa.array([x if x.__class__ is str else str(x) for x in values], pa.string())
         return pa.RecordBatch.from_pydict(columns)
+
+
+def _checked(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch whose buffers are all sound. Text that is not UTF-8 is missing: it spoils its own row only."""
+    return pa.RecordBatch.from_arrays([_checked_column(column) for column in batch.columns], batch.schema.names)
+
+
+def _checked_column(column: pa.Array) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        values = _checked_column(column.dictionary)
+        column.indices.validate(full=True)
+        return values.take(column.indices)  # which checks that there is a value for each
+    if pa.types.is_string_view(column.type):
+        column = column.cast(pa.binary_view()).cast(pa.large_binary())
+    elif pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        column = column.cast(pa.large_binary() if pa.types.is_large_string(column.type) else pa.binary())
+    else:
+        column.validate(full=True)
+        return column
+    column.validate(full=True)
+    return text_column(column)
+
+
+def _pieces(text: bytes) -> Iterator[bytes]:
+    """Yield lines, many at a time, without the end of the last of them."""
+    start = 0
+    while start < len(text):
+        end = text.find(b"\n", start + _PIECE)
+        end = len(text) if end < 0 else end
+        yield text[start:end].removesuffix(b"\n")
+        start = end + 1

@@ -14,6 +14,7 @@ and its sender told when to come again.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
 import json
 import queue
@@ -92,10 +93,10 @@ class Intake:
         """
         with self._changed:
             arrived = self._outstanding[ticket] = self._clock.now()
+            ticket.handed_over = True
         return await asyncio.shield(asyncio.create_task(self._deliver(ticket, kind, content, arrived)))
 
     async def _deliver(self, ticket: Ticket, kind: str, content: bytearray, arrived: datetime) -> Answer:
-        ticket.handed_over = True
         try:
             loop = asyncio.get_running_loop()
             found = await loop.run_in_executor(self._pool, self._read, ticket.key, kind, content, arrived)
@@ -103,9 +104,14 @@ class Intake:
                 return found
             committed: Future[None] = Future()
             self._queue.put((found, committed))
-            await asyncio.wrap_future(committed)
+            try:
+                await asyncio.wrap_future(committed)
+            finally:
+                found.parts.clear()
             return found.answer
         finally:
+            with contextlib.suppress(BufferError):  # something still looks at it, and goes with its error
+                content.clear()  # now: futures hold each other, and what they hold, until Python looks for such circles
             with self._changed:
                 del self._outstanding[ticket]
                 self._changed.notify_all()

@@ -47,7 +47,6 @@ CREATE TABLE events (tick INTEGER NOT NULL, sign INTEGER NOT NULL, rows BLOB NOT
 CREATE INDEX events_by_tick ON events (tick, sign);
 CREATE TABLE deliveries (key BLOB PRIMARY KEY, payload BLOB NOT NULL, received INTEGER NOT NULL, answer TEXT NOT NULL)
   STRICT, WITHOUT ROWID;
-CREATE TABLE ticks (tick INTEGER PRIMARY KEY, closed INTEGER NOT NULL, released INTEGER) STRICT;
 """
 
 
@@ -113,10 +112,10 @@ class Journal:
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "temp_store=MEMORY"):
             self._db.execute(f"PRAGMA {pragma}")
         if self._db.execute("PRAGMA user_version").get == 0:
-            with self._db:
-                self._db.execute(_TABLES)
+            with self._writing() as db:
+                db.execute(_TABLES)
                 self._set("secret", secrets.token_hex(32))
-                self._db.execute(f"PRAGMA user_version={_FORMAT}")
+                db.execute(f"PRAGMA user_version={_FORMAT}")
         elif self._db.execute("PRAGMA user_version").get != _FORMAT:
             raise StateError(f"{self.path} is of another version of phdstream: use the one that wrote it.")
 
@@ -134,8 +133,14 @@ class Journal:
     @contextlib.contextmanager
     def _writing(self) -> Iterator[apsw.Connection]:
         """One transaction of the connection that writes: committed, and on the disk, at its end."""
-        with self._lock, self._named_errors(), self._db:
-            yield self._db
+        with self._lock, self._named_errors():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            finally:
+                if self._db.in_transaction:  # it failed, and SQLite did not roll it back by itself
+                    self._db.execute("ROLLBACK")
 
     def bind(self, stream: str, tick: int) -> None:
         """Tie the journal to a stream whose last counted tick is ``tick``, and forget what is counted already."""
@@ -188,12 +193,11 @@ class Journal:
                     (one.key, one.payload, one.received, json.dumps(one.answer)),
                 )
 
-    def close_tick(self, tick: int, now: int) -> None:
+    def close_tick(self, tick: int) -> None:
         """Let a tick, and all before it, take no more events: committed on return."""
-        with self._writing() as db:
+        with self._writing():
             if tick > self.closed:
                 self._set("closed", str(tick))
-                db.execute("INSERT OR IGNORE INTO ticks VALUES (?, ?, NULL)", (tick, now))
 
     def batches(self, tick: int, sign: int) -> list[pa.RecordBatch]:
         """Return the events of a tick and sign as they are stored."""
@@ -220,17 +224,10 @@ class Journal:
         with self._lock, self._named_errors():
             with self._writing() as db:
                 db.execute("DELETE FROM events WHERE tick <= ?", (tick,))
-                db.execute("UPDATE ticks SET released=? WHERE tick=? AND released IS NULL", (now or None, tick))
                 if remember:
                     db.execute("DELETE FROM deliveries WHERE received < ?", (now - remember,))
             with self._reading:  # a reader in the middle of a row would keep the log from being emptied
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-    def moments(self) -> dict[int, tuple[int, int | None]]:
-        """Return when ticks were closed and released (µs). Public: it follows the schedule."""
-        with self._reading, self._named_errors():
-            found = self._reader.execute("SELECT tick, closed, released FROM ticks")
-            return {tick: (shut, out) for tick, shut, out in found}
 
     def copy_to(self, target: Path) -> None:
         """Write a consistent copy to a new file, as private as this one, while others go on writing."""

@@ -91,7 +91,7 @@ class Publisher:
         now = self._clock.now()
         for tick in range(stream.tick + 1, self._schedule.closed(now) + 1):
             self._intake.drain(before=now)
-            self._journal.close_tick(tick, microseconds(now))
+            self._journal.close_tick(tick)
             stream.update(*self._journal.events(tick))
             remember = self._intake.settings.remember // _MICROSECOND
             self._journal.purge(tick, microseconds(self._clock.now()), remember)

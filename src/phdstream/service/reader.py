@@ -53,18 +53,33 @@ class Readers:
             self._free.put(_Process(self._about))
 
     def read(self, kind: str, content: bytes | bytearray) -> Body:
-        """Return what a body says, as `BodyReader.read` does."""
+        """Return what a body says, as `BodyReader.read` does.
+
+        A process that ends at it may have been ended by something else (a machine short of memory), so another one
+        tries the body once more. If that ends too, it is the body's doing.
+        """
         process = self._free.get()
         try:
-            return process.read(kind, content)
-        except (OSError, EOFError, struct.error, ValueError) as error:
-            if isinstance(error, InputError):
-                raise
-            process.stop()
-            process = _Process(self._about)
-            raise InputError(_HOSTILE) from None
+            for tries in (1, 2):
+                try:
+                    return process.read(kind, content)
+                except (OSError, EOFError, struct.error, ValueError) as error:
+                    if isinstance(error, InputError):
+                        raise
+                    process.stop()
+                    process = self._another(process)
+                    if tries == 2 or isinstance(error, TimeoutError):
+                        raise InputError(_HOSTILE) from None
+            raise AssertionError
         finally:
             self._free.put(process)
+
+    def _another(self, ended: _Process) -> _Process:
+        """Return a new process; if none can be had now, the one that ended: whoever gets it tries once more."""
+        try:
+            return _Process(self._about)
+        except OSError:
+            return ended
 
     def close(self) -> None:
         """End the processes."""
@@ -120,7 +135,7 @@ class _Process:
         view = memoryview(content)
         while got < size:
             if not select.select([channel], [], [], PATIENCE)[0]:
-                raise EOFError
+                raise TimeoutError
             more = os.readv(channel, [view[got:]])
             if not more:
                 raise EOFError

@@ -45,24 +45,26 @@ class TickBoard:
 
     def rows(self, first: int, last: int) -> list[dict[str, Any]]:
         """Return the ticks from one to another, as plain data."""
-        errata, now = self.errata(), self._clock.now()
+        errata, now, last = self.errata(), self._clock.now(), min(last, self.current)
+        there = self._archive.ticks(first, last)
         return [
             {
                 "tick": tick,
                 "start": _text(self._schedule.clock.end_of(tick - 1)),
                 "end": _text(self._schedule.clock.end_of(tick)),
                 "due": _text(self._schedule.due(tick)),
-                "status": self.status(tick, now),
+                "status": "released" if tick in there else self._not_released(tick, now),
                 "errata": errata.get(str(tick), []),
             }
-            for tick in range(max(1, first), min(last, self.current) + 1)
+            for tick in range(max(1, first), last + 1)
         ]
 
     def status(self, tick: int, now: datetime) -> str:
         """Return what became of a tick."""
+        return "released" if self._archive.has(tick) else self._not_released(tick, now)
+
+    def _not_released(self, tick: int, now: datetime) -> str:
         clock = self._schedule.clock
-        if self._archive.has(tick):
-            return "released"
         if tick <= self._publisher.tick and tick < self._publisher.first_release:
             return "held"
         if clock.over(now) < tick:
@@ -72,7 +74,9 @@ class TickBoard:
     def missing(self) -> list[int]:
         """Return the latest ticks that are missing."""
         now, last = self._clock.now(), self.current
-        return [tick for tick in range(max(1, last - _LOOKED_AT), last + 1) if self.status(tick, now) == "missing"]
+        ticks = range(max(1, last - _LOOKED_AT), last + 1)
+        there = self._archive.ticks(ticks.start, last)
+        return [tick for tick in ticks if tick not in there and self._not_released(tick, now) == "missing"]
 
     def errata(self) -> dict[str, list[dict[str, str]]]:
         """Return what was said of ticks afterwards, by tick."""

@@ -22,10 +22,11 @@ from phdstream.io.sources.geometry import COLUMNS, KIND
 from phdstream.io.sources.json_pieces import DECODER, JsonPieces
 from phdstream.io.sources.reading import CRS, IMPLIED_DEGREES, Reading, Rows, text_column
 
-__all__ = ["read_features", "read_geojson", "read_ndjson", "text_rows"]
+__all__ = ["LONGEST_LINE", "read_features", "read_geojson", "read_ndjson", "text_rows"]
 
-_LONGEST = 1 << 20
+LONGEST_LINE = 1 << 20
 """No line is as long as this many characters: one that is, is no row."""
+_BLANK = "\x1e \t\r\n"
 _NO_OBJECT = "a line is not a whole JSON object"
 _URN = re.compile(r"(?i)urn:ogc:def:crs:(\w+):[\w.]*:(\w+)")
 _Row = dict[str, Any] | None
@@ -52,9 +53,10 @@ def read_geojson(path: Path, columns: Columns, reading: Reading, rows: int) -> I
             yield Rows(batch, some.broken, some.first_broken, some.complaint)
 
 
-def text_rows(lines: list[bytes], columns: Columns, longest: int) -> Rows:
-    """Return lines of NDJSON as the lines of a file are read, those that hold no object as broken."""
-    each = [_object(line.decode("utf-8", "surrogateescape")) if len(line) < longest else None for line in lines]
+def text_rows(lines: list[bytes], columns: Columns) -> Rows:
+    """Return lines of NDJSON, none of them blank, as the lines of a file are read: broken if they hold no object."""
+    texts = (line.decode("utf-8", "surrogateescape") for line in lines)
+    each = [_object(text.strip(_BLANK)) if len(text) < LONGEST_LINE else None for text in texts]
     broken = [place for place, row in enumerate(each) if row is None]
     batch = _batch([row for row in each if row is not None], columns, geometry=False)
     return Rows(batch, len(broken), min(broken, default=0), _NO_OBJECT if broken else "")
@@ -134,13 +136,13 @@ def _point(geometry: Any) -> tuple[Any, Any, str | None]:
 def _lines(path: Path, file: io.TextIOWrapper) -> Iterator[_Row]:
     """Yield the object of each line that is not blank; None for a line that holds none."""
     empty = True
-    for line in iter(lambda: file.readline(_LONGEST), ""):
+    for line in iter(lambda: file.readline(LONGEST_LINE), ""):
         empty = False
-        if len(line) == _LONGEST and not line.endswith("\n"):
-            while (more := file.readline(_LONGEST)) and not more.endswith("\n"):
+        if len(line) == LONGEST_LINE and not line.endswith("\n"):
+            while (more := file.readline(LONGEST_LINE)) and not more.endswith("\n"):
                 pass
             yield None
-        elif text := line.strip("\x1e \t\r\n"):
+        elif text := line.strip(_BLANK):
             yield _object(text)
     if empty:
         raise InputError(f"{path} has no rows. Is it empty, cut off, or of another format?")

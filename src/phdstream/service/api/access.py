@@ -6,8 +6,8 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Annotated
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
@@ -41,7 +41,7 @@ class Rates:
         return left >= 1
 
 
-def service_of(request: Request) -> StreamService:
+async def service_of(request: Request) -> StreamService:
     """Return the stream that a request is about."""
     service: StreamService = request.app.state.service
     return service
@@ -50,10 +50,13 @@ def service_of(request: Request) -> StreamService:
 Service = Annotated[StreamService, Depends(service_of)]
 
 
-def needs(role: str) -> Callable[..., None]:
-    """Return what lets a caller with a role pass, and no other; reading may be open to everybody."""
+def needs(role: str) -> Callable[..., Coroutine[Any, Any, None]]:
+    """Return what lets a caller with a role pass, and no other; reading may be open to everybody.
 
-    def check(
+    It runs in the event loop itself: threads that are busy answering readers keep no sender waiting.
+    """
+
+    async def check(
         request: Request, service: Service, given: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
     ) -> None:
         open_to_all = role == "read" and service.settings.public

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -11,6 +11,9 @@ from fastapi import FastAPI, Request, Response
 from phdstream.service.api import counts, events, page, releases, system
 from phdstream.service.api.access import Rates
 from phdstream.service.api.formats import Encodings
+from phdstream.service.api.guard import Guard
+from phdstream.service.api.ogc import routes as ogc
+from phdstream.service.api.ogc.layers import Layers
 from phdstream.service.api.problems import Problem, add_problem_handlers
 from phdstream.service.stream_service import StreamService
 from phdstream.version import __version__
@@ -18,11 +21,6 @@ from phdstream.version import __version__
 __all__ = ["host", "stream_app"]
 
 _ABOUT = """Private events in, public synthetic releases out, with differential privacy over the whole stream."""
-_HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-}
 
 
 def stream_app(service: StreamService) -> FastAPI:
@@ -32,9 +30,11 @@ def stream_app(service: StreamService) -> FastAPI:
         docs_url=None, redoc_url=None, openapi_url="/v1/openapi.json",
     )  # fmt: skip
     app.state.service, app.state.rates, app.state.encodings = service, Rates(), Encodings()
+    app.state.layers = Layers()
     for part in (system.router, system.open_router, events.router, releases.router, counts.router, page.router):
         app.include_router(part, prefix="/v1")
     app.include_router(system.operate_router, prefix="/v1")
+    app.include_router(ogc.router, prefix="/v1/ogc")
     app.include_router(page.open_router)
     _describe_problems(app)
     _guard(app)
@@ -43,13 +43,7 @@ def stream_app(service: StreamService) -> FastAPI:
 
 def _guard(app: FastAPI) -> None:
     add_problem_handlers(app)
-
-    @app.middleware("http")
-    async def guarded(request: Request, call: Callable[[Request], Awaitable[Response]]) -> Response:
-        response = await call(request)
-        for name, value in _HEADERS.items():
-            response.headers.setdefault(name, value)
-        return response
+    app.add_middleware(Guard)
 
 
 def _describe_problems(app: FastAPI) -> None:
@@ -75,11 +69,11 @@ def host(services: list[StreamService]) -> FastAPI:
 
     @contextlib.asynccontextmanager
     async def running(app: FastAPI) -> AsyncIterator[None]:
-        for service in services:
-            service.start()
-        yield
-        for service in services:
-            service.stop()
+        with contextlib.ExitStack() as stopping:
+            for service in services:
+                stopping.callback(service.stop)
+                service.start()
+            yield
 
     app = FastAPI(
         title="phdstream", version=__version__, docs_url=None, redoc_url=None, openapi_url=None, lifespan=running

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
 
 import numpy as np
@@ -20,8 +22,12 @@ from phdstream.service.stream_service import StreamService
 __all__ = ["router"]
 
 router = APIRouter(tags=["counts"], dependencies=[Depends(needs("read"))])
-MOST_QUERIES, MOST_ANSWERS, MOST_VERTICES = 1000, 20_000, 100_000
-_AT_ONCE = threading.BoundedSemaphore(4)
+MOST_QUERIES, MOST_ANSWERS, MOST_TICKS, MOST_VERTICES = 1000, 20_000, 1000, 100_000
+"""What one question may ask for: areas, areas times ticks, ticks, vertices of polygons times ticks."""
+_AT_ONCE, _WAITING = 4, 100
+_WORKERS = ThreadPoolExecutor(_AT_ONCE, "counts")
+"""Threads of their own: questions that take long keep nobody else waiting."""
+_ROOM = threading.BoundedSemaphore(_AT_ONCE + _WAITING)
 _ENDS = ("value", "low", "high", "noise_low", "noise_high", "stderr")
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Confidence = Annotated[float, Field(ge=0.01, le=0.999, description="how often intervals are to cover the true count")]
@@ -56,7 +62,7 @@ class Answers(BaseModel):
 
 
 @router.get("/counts", response_model=Answers, responses=problems(401, 403, 404, 422, 429, 503))
-def count_one(
+async def count_one(
     service: Service,
     bbox: Annotated[str, Query(pattern=r"^[-+0-9.eE]{1,40}(,[-+0-9.eE]{1,40}){1,63}$", description="minima, maxima")],
     first: Annotated[int | None, Query(ge=1, le=10**9)] = None,
@@ -66,27 +72,32 @@ def count_one(
     """Count the points in one rectangle, at the latest tick or over several."""
     try:
         sides = [float(side) for side in bbox.split(",")]
-    except ValueError:
+        question = Question(rectangles=[sides], polygons=None, first=first, last=last, confidence=confidence)
+    except ValueError:  # no number, or one that is infinite
         raise ProblemError(422, "bbox is a list of numbers: all minima, then all maxima.") from None
-    question = Question(rectangles=[sides], polygons=None, first=first, last=last, confidence=confidence)
-    return count_many(service, question)
+    return await count_many(service, question)
 
 
-@router.post("/counts", response_model=Answers, responses=problems(400, 401, 403, 404, 422, 429, 503))
-def count_many(service: Service, question: Question) -> Answers:
+@router.post("/counts", response_model=Answers, responses=problems(400, 401, 403, 404, 408, 413, 422, 429, 503))
+async def count_many(service: Service, question: Question) -> Answers:
     """Count the points in rectangles or polygons, at the latest tick or over several."""
     if (question.rectangles is None) == (question.polygons is None):
         raise ProblemError(422, "ask either for rectangles or for polygons.")
+    if not _ROOM.acquire(blocking=False):
+        raise ProblemError(429, "too many questions at once: ask again.")
+    asked = _WORKERS.submit(_count, service, question)
+    asked.add_done_callback(lambda _: _ROOM.release())
+    return await asyncio.wrap_future(asked)
+
+
+def _count(service: StreamService, question: Question) -> Answers:
     ticks = _ticks(service, question)
     areas: Any = question.rectangles if question.polygons is None else _polygons(question.polygons)
-    if len(areas) * len(ticks) > MOST_ANSWERS:
-        raise ProblemError(422, f"at most {MOST_ANSWERS} answers at once: ask for fewer areas or ticks.")
-    if not _AT_ONCE.acquire(timeout=10):
-        raise ProblemError(429, "too many questions at once: ask again.")
-    try:
-        return _answer(service, question, ticks, areas)
-    finally:
-        _AT_ONCE.release()
+    if len(areas) * len(ticks) > MOST_ANSWERS or len(ticks) > MOST_TICKS:
+        raise ProblemError(422, f"at most {MOST_TICKS} ticks, and {MOST_ANSWERS} answers, at once: ask for fewer.")
+    if question.polygons is not None and shapely.get_num_coordinates(areas).sum() * len(ticks) > MOST_VERTICES:
+        raise ProblemError(422, f"at most {MOST_VERTICES} vertices times ticks at once: simplify, or ask for fewer.")
+    return _answer(service, question, ticks, areas)
 
 
 def _ticks(service: StreamService, question: Question) -> range:
@@ -104,13 +115,11 @@ def _polygons(given: list[dict[str, Any]]) -> Any:
     kinds = set(shapely.get_type_id(shapes).tolist())
     if not kinds <= {3, 6}:
         raise ProblemError(422, "polygons are GeoJSON geometries of type Polygon or MultiPolygon.")
-    if int(shapely.get_num_coordinates(shapes).sum()) > MOST_VERTICES:
-        raise ProblemError(422, f"at most {MOST_VERTICES} vertices at once: simplify the polygons.")
     return shapes
 
 
 def _answer(service: StreamService, question: Question, ticks: range, areas: Any) -> Answers:
-    there = [tick for tick in ticks if service.archive.has(tick)]
+    there = sorted(service.archive.ticks(ticks.start, ticks.stop - 1))
     ends: dict[str, list[list[float]]] = {name: [] for name in _ENDS}
     privacy = release_at(service, "latest").privacy
     for tick in there:
@@ -122,5 +131,5 @@ def _answer(service: StreamService, question: Question, ticks: range, areas: Any
             raise ProblemError(422, str(error)) from None
         for name in _ENDS:
             ends[name].append(np.nan_to_num(getattr(counts, name), posinf=1e300).tolist())
-    missing = sorted(set(ticks) - set(there))[:1000] if len(ticks) < 10**6 else []
+    missing = sorted(set(ticks) - set(there))
     return Answers(privacy=privacy, confidence=question.confidence, ticks=there, missing=missing, **ends)

@@ -8,7 +8,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Request
 from pydantic import BaseModel
+from starlette.requests import ClientDisconnect
 
+from phdstream.service.api import guard
 from phdstream.service.api.access import Service, needs
 from phdstream.service.api.problems import ProblemError, problems
 from phdstream.service.bodies import ARROW, KINDS, NDJSON
@@ -20,8 +22,8 @@ __all__ = ["router"]
 router = APIRouter(tags=["events"])
 _QUOTED = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"')
 _LONGEST_KEY = 255
-_BETWEEN, _IN_ALL = 20.0, 300.0
-"""Seconds that a sender may be silent, and that a whole body may take."""
+_IN_ALL = 300.0
+"""Seconds that a whole body may take."""
 _BODY = {
     "requestBody": {
         "required": True,
@@ -93,24 +95,27 @@ def _key(given: str | None) -> str:
 async def _body(request: Request, service: StreamService, ticket: Ticket) -> bytearray:
     """Return the body, received whole: not too large, not too slow, and while there is room for it."""
     most = service.settings.body
-    stated = request.headers.get("content-length", "")
-    if stated.isdigit():
-        if len(stated) > 15 or int(stated) > most:
-            raise ProblemError(413, f"a body has at most {most} bytes: send several.")
-        ticket.grow(int(stated))
+    stated = request.headers.get("content-length", "0")
+    if not (stated.isascii() and stated.isdigit()):
+        raise ProblemError(400, "Content-Length is a number of bytes.")
+    if len(stated) > 15 or int(stated) > most:
+        raise ProblemError(413, f"a body has at most {most} bytes: send several.")
+    ticket.grow(int(stated))
     content = bytearray()
     pieces = aiter(request.stream())
     try:
         async with asyncio.timeout(_IN_ALL):
             while True:
-                async with asyncio.timeout(_BETWEEN):
+                async with asyncio.timeout(guard.BETWEEN):
                     piece = await anext(pieces, None)
                 if piece is None:
                     break
                 if len(content) + len(piece) > most:
                     raise ProblemError(413, f"a body has at most {most} bytes: send several.")
                 content += piece
-                ticket.grow(max(len(content), int(stated or 0)))
+                ticket.grow(max(len(content), int(stated)))
+    except ClientDisconnect:
+        raise ProblemError(400, "the body did not come whole; nothing was stored.") from None
     except TimeoutError:
         raise ProblemError(408, "the body came too slowly; nothing was stored.") from None
     return content

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http
+import json
 import logging
 from typing import Any
 
@@ -13,6 +14,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from phdstream.errors import InputError, PhdstreamError, StateError
+from phdstream.service.api.guard import HEADERS
 from phdstream.service.intake import InFlightError, MismatchError, NoRoomError, UnreadableError
 
 __all__ = ["PROBLEM", "Problem", "ProblemError", "add_problem_handlers", "problems"]
@@ -52,7 +54,15 @@ def _answer(status: int, detail: str, headers: dict[str, str] | None = None, **m
     title = http.HTTPStatus(status).phrase
     headers = {**({"Retry-After": RETRY_AFTER[status]} if status in RETRY_AFTER else {}), **(headers or {})}
     content = {"title": title, "status": status, "detail": detail} | more
-    return JSONResponse(content, status, headers, PROBLEM)
+    return _Ascii(content, status, headers, PROBLEM)
+
+
+class _Ascii(JSONResponse):
+    """JSON that can hold whatever was sent, also halves of characters."""
+
+    def render(self, content: Any) -> bytes:
+        """Return the bytes."""
+        return json.dumps(content).encode()
 
 
 def add_problem_handlers(app: FastAPI) -> None:
@@ -86,4 +96,4 @@ def add_problem_handlers(app: FastAPI) -> None:
     @app.exception_handler(Exception)
     async def unforeseen(request: Request, error: Exception) -> JSONResponse:
         _LOG.error("an error that should not happen", extra={"kind": type(error).__name__, "path": request.url.path})
-        return _answer(500, "an error that should not happen. It is in the service's log.")
+        return _answer(500, "an error that should not happen. It is in the service's log.", HEADERS)

@@ -70,7 +70,9 @@ class Erratum(BaseModel):
     text: str = Field(min_length=1, max_length=2000)
 
 
-@operate_router.post("/ticks/{tick}/errata", status_code=201, responses=problems(400, 401, 403, 422, 429, 503))
+@operate_router.post(
+    "/ticks/{tick}/errata", status_code=201, responses=problems(400, 401, 403, 408, 413, 422, 429, 503)
+)
 def add_erratum(service: Service, tick: Annotated[int, Path(ge=1, le=10**9)], erratum: Erratum) -> list[dict[str, str]]:
     """Say something of a tick: what was wrong with it. Errata are public and stay."""
     service.board.add_erratum(tick, erratum.text)
@@ -90,7 +92,7 @@ def status(service: Service) -> dict[str, Any]:
 
 
 @open_router.get("/health")
-def health() -> dict[str, str]:
+async def health() -> dict[str, str]:
     """Tell that the process answers."""
     return {"status": "up"}
 
