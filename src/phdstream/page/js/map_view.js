@@ -18,6 +18,7 @@ export class MapView {
     this.map.fitBounds(plane.bounds);
     const fit = this.map.getBoundsZoom(plane.bounds);
     this.map.setMinZoom(fit - 2).setMaxZoom(fit + 9);
+    if (!head.outline && !head.tiles) container.classList.add("plain");
     this.#ground();
     this.layer = canvasLayer((canvas, corner, ratio) => paint(canvas, plane.pixels(this.map, corner, ratio), this.frame, { ...options(), ratio }));
     this.layer.addTo(this.map);

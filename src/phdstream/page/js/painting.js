@@ -20,7 +20,7 @@ export function paint(canvas, at, frame, options) {
 function paintPoints(context, at, frame, { show, changes, ratio }) {
   const { width, height } = context.canvas, c = colours(), n = frame.x.length;
   const under = context.getImageData(0, 0, width, height), pixels = new Uint32Array(under.data.buffer);
-  const side = Math.max(1, Math.round((n > 60000 ? 1 : 1.6) * ratio));
+  const side = Math.max(1, Math.round((n > 60000 ? 1 : n > 6000 ? 1.6 : 2.6) * ratio));
   if (show === "points") {
     const here = new Uint8Array(width * height);
     spots(at, frame.x, frame.y, 0, changes ? frame.fresh : n, width, height, side, (k) => { if (here[k] < 15) here[k]++; });
