@@ -51,11 +51,11 @@ def served(tmp_path: Path) -> Iterator[tuple[StreamService, HandClock]]:
 
 
 @contextmanager
-def running(service: StreamService) -> Iterator[str]:
-    """Serve a stream whose ticks are released by hand."""
+def running(service: StreamService, *others: StreamService) -> Iterator[str]:
+    """Serve streams whose ticks are released by hand."""
     import uvicorn
 
-    app = host([service])
+    app = host([service, *others])
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="off", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -98,6 +98,19 @@ class TestWhatThePageAsksFor:
             for path in ("v1/page", "v1/page/ticks/1", "v1/page/labels?tick=1"):
                 assert httpx.get(address + path).status_code == 401
         service.stop()
+
+    def test_each_of_several_streams_has_its_page(self, tmp_path: Path) -> None:
+        folders = [tmp_path / name for name in ("a", "b")]
+        for folder in folders:
+            folder.mkdir()
+        made = [service_at(write_config(one, service=f'name = "{one.name}"'), HandClock()) for one in folders]
+        with running(*made) as address:
+            assert list(httpx.get(address, headers=BROWSER).json()["streams"]) == ["a", "b"]
+            for name in ("a/", "b/"):
+                assert httpx.get(address + name, headers=BROWSER).headers["content-type"].startswith("text/html")
+                assert httpx.get(f"{address}{name}v1/page").status_code == 404  # nothing is released yet
+        for service in made:
+            service.stop()
 
 
 @pytest.mark.slow
