@@ -90,3 +90,9 @@ def test_demo_needs_nothing(tmp_path: Path) -> None:
     assert "ε = 0.5" in html
     assert "ε = 2" in html
     assert all((page.parent / name).stat().st_size > 10_000 for name in ("error.png", "points-epsilon-2.png"))
+    city, private = page.parent / "city.html", page.parent / "PRIVATE-custodian" / "index.html"
+    assert 300_000 < city.stat().st_size < 4_000_000
+    assert "1-differentially private" in city.read_text()
+    assert private.stat().st_mode & 0o077 == 0
+    assert "PRIVATE. True pickups." in private.read_text()
+    assert html.index("What the public sees") < html.index("PRIVATE: what the custodian sees")

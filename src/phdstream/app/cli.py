@@ -183,10 +183,27 @@ def evaluate(
 
 
 @app.command()
-def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the page and its pictures.")] = Path("phdstream-demo"),
+def report(
+    releases: Annotated[Path, typer.Argument(help="A folder of releases, as `run` and `serve` write it.")],
+    out: Annotated[Path, typer.Option(help="The file to write.")] = Path("report.html"),
+    layer: Annotated[Path | None, typer.Option(help="Areas to pick, such as wards: a GeoJSON file.")] = None,
+    title: Annotated[str, typer.Option(help="What to call the stream.")] = "",
+    tiles: Annotated[str, typer.Option(help="A source of map tiles, https://…/{z}/{x}/{y}.png; by default none.")] = "",
 ) -> None:
-    """Simulate points that move from one circle to another, run the private stream, and draw what comes out."""
+    """Write one page with a map of all releases: it opens in a browser, without a network. Public, as releases are."""
+    from phdstream.app.progress import one_bar
+    from phdstream.page import write_report
+
+    with one_bar("ticks") as progress:
+        page = write_report(releases, out, layer, title, tiles, progress)
+    typer.echo(f"Look at {page.resolve()} ({page.stat().st_size / 1e6:.1f} MB)")
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the pages and their pictures.")] = Path("phdstream-demo"),
+) -> None:
+    """Publish an invented city and the paper's moving circles, privately, and write pages to look at."""
     from phdstream.app.demo import run_demo
     from phdstream.app.progress import one_bar
 

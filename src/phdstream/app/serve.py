@@ -25,7 +25,7 @@ from phdstream.streams.durable.stream import DurableStream, durable
 __all__ = ["open_stream", "reloaded", "serve", "source_of"]
 
 _LOG = logging.getLogger("phdstream.service")
-_MAY_CHANGE = ("public", "rate", "body", "memory", "remember", "key_file", "backup")
+_MAY_CHANGE = ("public", "rate", "body", "memory", "remember", "key_file", "backup", "layer", "tiles")
 """What of [service] a running service takes over; all else needs a restart, or cannot change at all."""
 
 

@@ -13,14 +13,45 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
-from phdstream.domains import Domain
-from phdstream.errors import StateError
+from phdstream.domains import Domain, domain_from_dict
+from phdstream.errors import InputError, StateError
 from phdstream.io.sinks.contents import ESTIMATES, PARTS
 from phdstream.io.sinks.estimates import read_release
+from phdstream.io.sinks.folder import DOMAIN
 from phdstream.io.sinks.writers import FORMATS
 from phdstream.release import Release
 
-__all__ = ["Archive"]
+__all__ = ["Archive", "open_archive"]
+
+_WHOLE_IN_MANIFEST = ("box", "cube", "globe")
+"""Domains whose summary in the manifest is all there is to say of them."""
+
+
+def open_archive(folder: Path) -> Archive:
+    """Return the releases in a folder that says itself what its domain is, as every folder written now does."""
+    if not (folder / "manifest.json").is_file():
+        raise InputError(f"{folder} is no folder of releases: it has no manifest.json.")
+    try:
+        fields = dict(json.loads((folder / DOMAIN).read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        fields = _domain_in_manifest(folder)
+    except (OSError, ValueError, TypeError):
+        raise StateError(f"{folder / DOMAIN} cannot be read. Put back what was published.") from None
+    return Archive(folder, domain_from_dict(fields))
+
+
+def _domain_in_manifest(folder: Path) -> dict[str, Any]:
+    """Return the domain that an older folder's manifest states, if it does so in full."""
+    try:
+        fields = dict(json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["domain"])
+    except (OSError, ValueError, TypeError, KeyError):
+        raise StateError(f"{folder / 'manifest.json'} cannot be read. Put back what was published.") from None
+    if fields.get("type") not in _WHOLE_IN_MANIFEST:
+        raise InputError(
+            f"{folder} was written before folders had a {DOMAIN}, and its manifest states its domain (of type "
+            f"'{fields.get('type')}') in short only. The next tick that is published adds the file."
+        )
+    return fields
 
 
 class Archive:

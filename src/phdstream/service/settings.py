@@ -17,7 +17,7 @@ _SIZES = {"kB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 KNOWN = {
     "name", "host", "port", "public", "late", "ahead", "catch_up", "remember", "body", "memory", "rate", "key_file",
-    "backup", "readers",
+    "backup", "readers", "layer", "tiles",
 }  # fmt: skip
 """The keys of the section."""
 
@@ -37,7 +37,10 @@ class ServiceSettings:
     - ``rate``: requests a second for each token or address;
     - ``key_file``: keys that events are encrypted with while they wait; None for none;
     - ``backup``: a folder to which every committed state is copied before its release is shown; None for none;
-    - ``readers``: how many processes read request bodies.
+    - ``readers``: how many processes read request bodies;
+    - ``layer``: a GeoJSON file of areas to pick on the page; None for none;
+    - ``tiles``: where the page gets map tiles from, such as ``"https://tiles.example.org/{z}/{x}/{y}.png"``; it sees
+      what readers look at. Empty for none.
     """
 
     name: str = "stream"
@@ -54,6 +57,8 @@ class ServiceSettings:
     key_file: Path | None = None
     backup: Path | None = None
     readers: int = 2
+    layer: Path | None = None
+    tiles: str = ""
 
 
 def read_service(given: dict[str, Any], base: Path) -> ServiceSettings:
@@ -65,7 +70,7 @@ def read_service(given: dict[str, Any], base: Path) -> ServiceSettings:
     values: dict[str, Any] = {}
     for key, value in given.items():
         values[key] = _CHECKS[key](key, value)
-    for key in ("key_file", "backup"):
+    for key in ("key_file", "backup", "layer"):
         if key in values:
             values[key] = base / values[key]
     settings = ServiceSettings(**values)
@@ -127,8 +132,17 @@ def _path(key: str, value: Any) -> Path:
     return Path(value).expanduser()
 
 
+def _tiles(key: str, value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"(https?://[A-Za-z0-9.:{}-]+/[^\s\"'<>;,]+)?", value):
+        raise ConfigError(
+            f'[service] {key} must be an address such as "https://tiles.example.org/{{z}}/{{x}}/{{y}}.png".'
+        )
+    return value
+
+
 _CHECKS: dict[str, Any] = {
     "name": _name, "host": _host, "port": _whole(0, 65535), "public": _flag, "late": _late, "ahead": _length,
     "catch_up": _length, "remember": _length, "body": _size, "memory": _size, "rate": _whole(1, 1_000_000),
-    "key_file": _path, "backup": _path, "readers": _whole(1, 64),
+    "key_file": _path, "backup": _path, "readers": _whole(1, 64), "layer": _path,
+    "tiles": _tiles,
 }  # fmt: skip

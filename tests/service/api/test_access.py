@@ -16,7 +16,7 @@ from phdstream.service.tokens import Tokens
 from tests.service.api.serving import Make, row, test_client
 
 READ = ["/v1", "/v1/ticks", "/v1/releases", "/v1/releases/latest", "/v1/releases/1/points", "/v1/counts?bbox=0,40,1,41",
-        "/v1/metrics", "/v1/card"]  # fmt: skip
+        "/v1/metrics", "/v1/card", "/v1/page", "/v1/page/labels?tick=1", "/v1/page/ticks/latest"]  # fmt: skip
 OPERATE = [("GET", "/v1/status"), ("POST", "/v1/reload"), ("POST", "/v1/ticks/1/errata")]
 OPEN = ["/v1/health", "/v1/openapi.json"]
 

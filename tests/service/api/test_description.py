@@ -26,6 +26,7 @@ OPERATIONS = [
     "GET /v1", "GET /v1/ticks", "GET /v1/card", "GET /v1/metrics", "GET /v1/health", "GET /v1/ready",
     "POST /v1/ticks/{tick}/errata", "POST /v1/reload", "GET /v1/status", "POST /v1/events", "GET /v1/releases",
     "GET /v1/releases/{tick}", "GET /v1/releases/{tick}/{part}", "GET /v1/counts", "POST /v1/counts",
+    "GET /v1/page", "GET /v1/page/labels", "GET /v1/page/ticks/{tick}",
 ]  # fmt: skip
 ROLES = {"POST /v1/events": "ingest", "GET /v1/status": "operate", "POST /v1/reload": "operate",
          "POST /v1/ticks/{tick}/errata": "operate"}  # fmt: skip

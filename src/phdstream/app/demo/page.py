@@ -20,17 +20,20 @@ img { width: 100%; height: auto; } figure { margin: 1rem 0; } figcaption { color
 pre { background: #f6f8fa; padding: 1rem; overflow-x: auto; font-size: .82rem; } .lead { font-size: 1.1rem; }
 table { border-collapse: collapse; } td, th { padding: .25rem .9rem; text-align: right; } th:first-child,
 td:first-child { text-align: left; } tr { border-bottom: 1px solid #d0d7de; }
+.views { display: flex; flex-wrap: wrap; gap: 1rem; } .views section { flex: 1 1 20rem; padding: 0 1rem .5rem; }
+.views section { border: 2px solid #0b57a4; } .views .private { border: 8px double #8f1313; background: #fdf3f3; }
+.views h2 { margin-top: .8rem; } .go { font-weight: 600; }
 """
 
 
-def write_page(out: Path, runs: list[Run]) -> Path:
+def write_page(out: Path, runs: list[Run], city: Path, private: Path) -> Path:
     """Draw the pictures, write them and the page, and return the page."""
     pictures = {f"points-epsilon-{run.epsilon:g}.png": draw_snapshots(run) for run in runs}
     pictures["error.png"] = draw_errors(runs)
     for name, picture in pictures.items():
         _write(out / name, picture)
     page = out / "index.html"
-    _write(page, _html(runs, pictures).encode())
+    _write(page, _html(runs, pictures, city.relative_to(out), private.relative_to(out)).encode())
     return page
 
 
@@ -38,18 +41,25 @@ def _write(path: Path, content: bytes) -> None:
     replace_file(path, lambda file: file.write(content), mode=0o644)
 
 
-def _html(runs: list[Run], pictures: dict[str, bytes]) -> str:
+def _html(runs: list[Run], pictures: dict[str, bytes], city: Path, private: Path) -> str:
     parts = [
         "<!doctype html><html lang='en'><head><meta charset='utf-8'><title>phdstream demo</title>",
         f"<meta name='viewport' content='width=device-width'><style>{_STYLE}</style></head><body>",
-        "<h1>A private stream of moving points</h1>",
+        "<h1>phdstream, to look at</h1>",
+        "<div class='views'><section><h2>What the public sees</h2><p>Five weeks of pickups in an invented city, "
+        "published every day with exact noise. Play it, draw on it, pick the park: how many were there last week, and "
+        f"how sure is that?</p><p><a class='go' href='{city}'>Open the city's page</a></p></section>",
+        "<section class='private'><h2>PRIVATE: what the custodian sees</h2><p>The true pickups beside the published "
+        "ones. With real data this page would never leave the custodian's machine.</p>"
+        f"<p><a class='go' href='{private}'>Open the custodian's view</a></p></section></div>",
+        "<h2>The paper's moving circles</h2>",
         f"<p class='lead'>{POINTS:,} points appear on an outer circle and then move, a few every tick, to an inner "
         f"one, over {TICKS} ticks. phdstream publishes a synthetic stream that follows them, while every single "
         "event keeps ε-differential privacy over the whole stream.</p>",
     ]
     for run in runs:
         parts += [
-            f"<h2>ε = {run.epsilon:g}</h2>",
+            f"<h3>ε = {run.epsilon:g}</h3>",
             _figure(
                 pictures[f"points-epsilon-{run.epsilon:g}.png"],
                 f"True points above, synthetic points below, ε = {run.epsilon:g}",

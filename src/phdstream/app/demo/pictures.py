@@ -9,7 +9,7 @@ from phdstream.app.demo.comparison import OURS, Run
 from phdstream.arrays import Floats
 from phdstream.release import Release
 
-__all__ = ["draw_errors", "draw_snapshots"]
+__all__ = ["draw_city", "draw_errors", "draw_snapshots"]
 
 _STYLES = [("#111111", "-", "o"), ("#0b62c4", "-", "D"), ("#6b6b6b", "--", "s"), ("#d1690e", ":", "^")]
 
@@ -35,6 +35,18 @@ def _draw_points(axis: Any, points: Floats, release: Release, colour: str) -> No
     axis.add_collection(PolyCollection(corners, facecolors="none", edgecolors="#00000060", linewidths=0.35))
     axis.scatter(points[:, 0], points[:, 1], s=0.35, c=colour, linewidths=0, rasterized=True)
     axis.set(xlim=(0, 1), ylim=(0, 1), xticks=[], yticks=[], aspect="equal")
+
+
+def draw_city(live: Floats, release: Release) -> bytes:
+    """Draw true pickups on the left and synthetic points on the right, on the same frame."""
+    figure, axes = _subplots(1, 2, (9, 7))
+    west, south, east, north = release.domain.bounds(release.domain.first_nodes[:1])[0]
+    shown = [("true (PRIVATE)", live, "#8f1313"), ("published: synthetic", release.sample(), "#0b62c4")]
+    for axis, (title, points, colour) in zip(axes[0], shown, strict=True):
+        axis.scatter(points[:, 0], points[:, 1], s=0.8, c=colour, linewidths=0, rasterized=True)
+        axis.set(xlim=(west, east), ylim=(south, north), xticks=[], yticks=[], aspect=1.32)
+        axis.set_title(f"{title}, {len(points):,} points", fontsize=11)
+    return _png(figure)
 
 
 def draw_errors(runs: list[Run]) -> bytes:

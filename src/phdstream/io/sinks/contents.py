@@ -22,7 +22,7 @@ ESTIMATES = "estimates"
 """The folder of what phdstream reads: see `phdstream.io.sinks.estimates`."""
 _PUBLIC = 0o644
 _TICK = re.compile(r"tick-([0-9]{5,})\..+")
-_LEFTOVER = re.compile(r"\.(stream\.json|manifest\.json|tick-[0-9]{5,}\..+)\.tmp")
+_LEFTOVER = re.compile(r"\.(stream\.json|manifest\.json|domain\.json|tick-[0-9]{5,}\..+)\.tmp")
 _AT_ONCE = 1 << 20
 
 

@@ -17,15 +17,18 @@ from phdstream.io.sinks.estimates import encode_estimate
 from phdstream.io.sinks.writers import FORMATS, encode_cells, encode_points
 from phdstream.release import Release
 
-__all__ = ["ReleaseFolder"]
+__all__ = ["DOMAIN", "ReleaseFolder"]
 
 _CLAIM, _MANIFEST = "stream.json", "manifest.json"
+DOMAIN = "domain.json"
+"""The whole domain, where the manifest has its summary: with it, a folder can be read by who has nothing else."""
 
 
 class ReleaseFolder:
     """Publishes releases: ``points/tick-00001.parquet``, ``cells/tick-00001.parquet``, ..., ``manifest.json``.
 
-    Beside them ``estimates/tick-00001.parquet`` is the release itself, to ask it further questions.
+    Beside them ``estimates/tick-00001.parquet`` is the release itself, to ask it further questions, and ``domain.json``
+    the domain, which is public by construction: with both, `phdstream.io.archive.open_archive` needs nothing else.
 
     ``stream_id`` is `DurableStream.id`, ``extra`` goes into the manifest, ``format`` is one of
     `phdstream.io.sinks.writers.FORMATS`, and ``first_tick`` is the first tick that the stream releases. Use it in a
@@ -162,6 +165,8 @@ class ReleaseFolder:
                         "written again from an older state. Put it back from a copy."
                     )
                 contents.put_once(name, write)
+            if not contents.has(DOMAIN):
+                contents.put_json(DOMAIN, release.domain.to_dict())
             if tick >= self._last:
                 contents.put_json(_MANIFEST, self._manifest(release))
                 self._last = tick

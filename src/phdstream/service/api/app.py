@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 
-from phdstream.service.api import counts, events, releases, system
+from phdstream.service.api import counts, events, page, releases, system
 from phdstream.service.api.access import Rates
 from phdstream.service.api.formats import Encodings
 from phdstream.service.api.guard import Guard
@@ -31,10 +31,11 @@ def stream_app(service: StreamService) -> FastAPI:
     )  # fmt: skip
     app.state.service, app.state.rates, app.state.encodings = service, Rates(), Encodings()
     app.state.layers = Layers()
-    for part in (system.router, system.open_router, events.router, releases.router, counts.router):
+    for part in (system.router, system.open_router, events.router, releases.router, counts.router, page.router):
         app.include_router(part, prefix="/v1")
     app.include_router(system.operate_router, prefix="/v1")
     app.include_router(ogc.router, prefix="/v1/ogc")
+    app.include_router(page.open_router)
     _describe_problems(app)
     _guard(app)
     return app
@@ -63,7 +64,7 @@ def _describe_problems(app: FastAPI) -> None:
 def host(services: list[StreamService]) -> FastAPI:
     """Return the app of a service: its one stream at ``/v1``, or each of several at ``/NAME/v1``; `/` lists them.
 
-    Streams start with the app and stop with it.
+    The page is at ``/``, or at ``/NAME/`` of each. Streams start with the app and stop with it.
     """
 
     @contextlib.asynccontextmanager
@@ -80,9 +81,11 @@ def host(services: list[StreamService]) -> FastAPI:
     _guard(app)
     paths = {service.settings.name: "" if len(services) == 1 else f"/{service.settings.name}" for service in services}
 
-    @app.get("/")
-    def streams(request: Request) -> dict[str, Any]:
-        """Return the streams that are served here."""
+    @app.get("/", response_model=None)
+    def streams(request: Request) -> dict[str, Any] | Response:
+        """Return the streams that are served here; to a browser, the page of the only one."""
+        if len(services) == 1 and page.wants_page(request.headers.get("accept")):
+            return page.page_response(services[0].settings.tiles)
         base = str(request.base_url).rstrip("/")
         return {"product": "phdstream", "streams": {name: f"{base}{path}/v1" for name, path in paths.items()}}
 

@@ -59,12 +59,15 @@ class Encodings:
 
     def encode(self, release: Release, part: str, form: str) -> bytes:
         """Return the points, cells or changes of a release in a format."""
-        key = release.tick, part, form
+        return self.keep((release.tick, part, form), lambda: _encoded(release, part, form))
+
+    def keep(self, key: tuple[int, str, str], make: Callable[[], bytes]) -> bytes:
+        """Return what was made for a key lately, or make it."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        content = _encoded(release, part, form)
+        content = make()
         with self._lock:
             if key not in self._kept:
                 self._kept[key] = content
