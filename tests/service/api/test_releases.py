@@ -126,7 +126,8 @@ def test_what_needs_a_token_is_kept_by_no_shared_cache(make: Make) -> None:
     one = make(service="")
     one.post(crowd(5))
     one.go_to(10)
-    for path in ("/v1/releases/latest", "/v1/releases/1", "/v1/releases/1/points", "/v1/releases/latest/points"):
+    releases = [f"/v1/releases/{tick}{part}" for tick in ("latest", "1") for part in ("", "/points", "/changes")]
+    for path in (*releases, "/v1/page/ticks/1", "/v1/page/ticks/latest"):
         assert one.get(path, headers=one.by("read")).headers["Cache-Control"].startswith("private, ")
 
 

@@ -23,7 +23,7 @@ from phdstream.release.maps import check_planar
 from phdstream.service.api.access import Service, needs
 from phdstream.service.api.formats import Encodings
 from phdstream.service.api.problems import ProblemError, problems
-from phdstream.service.api.releases import Tick, latest_tick, release_at
+from phdstream.service.api.releases import Tick, caching, latest_tick, release_at
 from phdstream.service.stream_service import StreamService
 
 __all__ = ["open_router", "page_response", "router", "wants_page"]
@@ -108,8 +108,7 @@ def tick_bytes(service: Service, request: Request, tick: Tick) -> Response:
     release_at(service, number)
     encodings: Encodings = request.app.state.encodings
     content = encodings.keep((number, "page", "bytes"), lambda: _tick_bytes(service, number))
-    forever = "public, max-age=31536000, immutable"
-    headers = {"Cache-Control": "no-cache" if tick == "latest" else forever, "X-Tick": str(number)}
+    headers = {"Cache-Control": caching(service, tick), "X-Tick": str(number)}
     return Response(content, headers=headers, media_type="application/octet-stream")
 
 

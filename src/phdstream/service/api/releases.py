@@ -16,7 +16,7 @@ from phdstream.service.api.formats import MEDIA, Encodings, Format, asked_format
 from phdstream.service.api.problems import ProblemError, problems
 from phdstream.service.stream_service import StreamService
 
-__all__ = ["Tick", "base_of", "latest_tick", "release_at", "router"]
+__all__ = ["Tick", "base_of", "caching", "latest_tick", "release_at", "router"]
 
 router = APIRouter(tags=["releases"], dependencies=[Depends(needs("read"))])
 _LARGEST = 10**9
@@ -65,7 +65,7 @@ def _summary(service: StreamService, release: Release, base: str) -> dict[str, A
     }
 
 
-def _caching(service: StreamService, tick: str) -> str:
+def caching(service: StreamService, tick: str) -> str:
     """Return how long an answer is good; what needs a token is kept by nobody else's cache."""
     whose = "public" if service.settings.public else "private"
     return f"{whose}, no-cache" if tick == "latest" else f"{whose}, {_YEAR}"
@@ -96,7 +96,7 @@ def list_releases(
 def get_release(service: Service, request: Request, response: Response, tick: Tick) -> dict[str, Any]:
     """Return what a release promises, its total, and where its parts are."""
     release = release_at(service, tick)
-    response.headers["Cache-Control"] = _caching(service, tick)
+    response.headers["Cache-Control"] = caching(service, tick)
     return _summary(service, release, base_of(request))
 
 
@@ -116,7 +116,7 @@ def get_part(
     if part == "changes" and release.tick > service.publisher.first_release and not release.previous_nodes.size:
         raise ProblemError(404, f"tick {release.tick - 1} is not here, so there are no changes since.")
     etag = f'"{service.stream_id[:12]}-{release.tick}-{part}-{form}"'
-    headers = {"ETag": etag, "Vary": "Accept", "Cache-Control": _caching(service, tick)}
+    headers = {"ETag": etag, "Vary": "Accept", "Cache-Control": caching(service, tick)}
     headers["X-Tick"] = str(release.tick)
     known = [one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")]
     if etag in known or known == ["*"]:
