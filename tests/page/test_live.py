@@ -67,6 +67,25 @@ def running(service: StreamService, *others: StreamService) -> Iterator[str]:
     thread.join(10)
 
 
+def test_a_tick_is_ready_for_the_page_before_it_is_announced(
+    served: tuple[StreamService, HandClock], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If somebody listens; and if it cannot be made ready, it is announced all the same."""
+    service, clock = served
+    happened: list[Any] = []
+    service.prepare = lambda tick: happened.append(("ready", tick))
+    monkeypatch.setattr(service.announcer, "announce", lambda tick: happened.append(("announced", tick)))
+    release_one(service, clock, 3)
+    assert happened == [("announced", 3)]
+    monkeypatch.setattr(type(service.announcer), "listeners", 1)
+    release_one(service, clock, 4)
+    assert happened[1:] == [("ready", 4), ("announced", 4)]
+    service.prepare = lambda tick: 1 // 0
+    release_one(service, clock, 5)
+    assert happened[3:] == [("announced", 5)]
+    assert not service.publisher.failure
+
+
 class TestWhatThePageAsksFor:
     def test_a_browser_gets_the_page_and_others_json(self, served: tuple[StreamService, HandClock]) -> None:
         with running(served[0]) as address:

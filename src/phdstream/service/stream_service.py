@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import threading
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ from phdstream.service.tokens import Tokens
 from phdstream.streams.durable.stream import DurableStream
 
 __all__ = ["Announcer", "Source", "StreamService"]
+
+_LOG = logging.getLogger("phdstream.service")
 
 
 @dataclass(frozen=True)
@@ -106,9 +109,10 @@ class StreamService:
             raise
         self.archive = Archive(folder.folder, self.domain)
         self.announcer, self.tokens, self.started = Announcer(), Tokens(source.state), started
+        self.prepare: Callable[[int], object] = lambda tick: None
         self.intake = Intake(self._journal, readers, schedule, self.clock, self.settings)
         self.publisher = Publisher(
-            source.open, opened, self._journal, self.intake, schedule, self.clock, self._copy, self.announcer.announce
+            source.open, opened, self._journal, self.intake, schedule, self.clock, self._copy, self._announce
         )
         self.board = TickBoard(self.archive, self.publisher, schedule, self.clock)
         self.schedule = schedule
@@ -116,6 +120,15 @@ class StreamService:
     def _copy(self) -> None:
         if self.settings.backup is not None:
             copy_state(self.source.state, self.settings.backup, self._journal)
+
+    def _announce(self, tick: int) -> None:
+        """Tell readers of a tick; what listeners will ask for at once is made ready first (``prepare``)."""
+        if self.announcer.listeners and self.archive.has(tick):
+            try:
+                self.prepare(tick)
+            except Exception as error:  # the release is out: nothing that is made of it may hold up the next
+                _LOG.error("a tick could not be made ready for the page", extra={"kind": type(error).__name__})
+        self.announcer.announce(tick)
 
     def why_not_ready(self) -> list[str]:
         """Return what is wrong, in words that may be public; nothing if all is well."""

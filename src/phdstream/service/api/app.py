@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -30,6 +31,7 @@ def stream_app(service: StreamService) -> FastAPI:
         docs_url=None, redoc_url=None, openapi_url="/v1/openapi.json",
     )  # fmt: skip
     app.state.service, app.state.rates, app.state.encodings = service, Rates(), Encodings()
+    service.prepare = partial(page.kept_tick, service, app.state.encodings)
     app.state.layers = Layers()
     for part in (system.router, system.open_router, events.router, releases.router, counts.router, page.router):
         app.include_router(part, prefix="/v1")

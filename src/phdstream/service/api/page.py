@@ -26,7 +26,7 @@ from phdstream.service.api.problems import ProblemError, problems
 from phdstream.service.api.releases import Tick, caching, latest_tick, release_at
 from phdstream.service.stream_service import StreamService
 
-__all__ = ["open_router", "page_response", "router", "wants_page"]
+__all__ = ["kept_tick", "open_router", "page_response", "router", "wants_page"]
 
 router = APIRouter(tags=["page"], dependencies=[Depends(needs("read"))])
 open_router = APIRouter(tags=["page"])
@@ -106,10 +106,14 @@ def tick_bytes(service: Service, request: Request, tick: Tick) -> Response:
     """Return a tick as the page reads it: its total, its points (what stays, came and went), its coarse tree."""
     number = latest_tick(service) if tick == "latest" else int(tick)
     release_at(service, number)
-    encodings: Encodings = request.app.state.encodings
-    content = encodings.keep((number, "page", "bytes"), lambda: _tick_bytes(service, number))
+    content = kept_tick(service, request.app.state.encodings, number)
     headers = {"Cache-Control": caching(service, tick), "X-Tick": str(number)}
     return Response(content, headers=headers, media_type="application/octet-stream")
+
+
+def kept_tick(service: StreamService, encodings: Encodings, tick: int) -> bytes:
+    """Return a tick's bytes, made once."""
+    return encodings.keep((tick, "page", "bytes"), lambda: _tick_bytes(service, tick))
 
 
 def _tick_bytes(service: StreamService, tick: int) -> bytes:
