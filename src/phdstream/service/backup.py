@@ -22,7 +22,7 @@ from typing import Any
 from phdstream.errors import StateError
 from phdstream.service.journal import NAME, Journal, copy_database
 from phdstream.streams.durable.commits import Marker
-from phdstream.streams.durable.folders import DIRECTORY, make_folder
+from phdstream.streams.durable.folders import make_folder, sync_folder
 
 __all__ = ["copy_state", "restore_state"]
 
@@ -50,11 +50,11 @@ def copy_state(state: Path, target: Path, journal: Journal | None = None) -> Pat
         elif (state / NAME).exists():
             copy_database(state / NAME, new / NAME)
         _write(new / _ABOUT, json.dumps(_about(new)).encode())
-        _sync(new)
+        sync_folder(new)
         if latest.exists():
             latest.rename(old)
         new.rename(latest)
-        _sync(target)
+        sync_folder(target)
         shutil.rmtree(old, ignore_errors=True)
     except OSError as error:
         raise StateError(f"the backup in {target} could not be written ({error.strerror or error}).") from None
@@ -82,14 +82,6 @@ def _write(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def restore_state(source: Path, state: Path, seen: int) -> int:
     """Copy a backup to a private folder that is not there yet, and return its tick.
 
@@ -113,7 +105,7 @@ def restore_state(source: Path, state: Path, seen: int) -> int:
         for path in sorted(latest.parent.iterdir()):
             if path.name != _ABOUT:
                 _copy_file(path, state / path.name)
-        _sync(state)
+        sync_folder(state)
     except OSError as error:
         raise StateError(f"{state} could not be written ({error.strerror or error}).") from None
     return tick

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["DIRECTORY", "NEW_FILE", "Writer", "make_folder", "replace_file", "replace_in"]
+__all__ = ["DIRECTORY", "NEW_FILE", "Writer", "make_folder", "replace_file", "replace_in", "sync_folder"]
 
 Writer = Callable[[IO[bytes]], Any]
 """Writes a file's content."""
@@ -71,11 +71,12 @@ def make_folder(path: Path, mode: int) -> bool:
         except FileExistsError:  # another process was quicker, or a link to nowhere is in the way
             if not folder.is_dir():
                 raise
-        _sync(folder.parent)
+        sync_folder(folder.parent)
     return bool(missing)
 
 
-def _sync(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Let what was made, renamed or removed in a folder be safe on the disk."""
     handle = os.open(folder, DIRECTORY)
     try:
         os.fsync(handle)
