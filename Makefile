@@ -1,6 +1,6 @@
 # Two commands do everything on a fresh machine with Python 3.11 or newer:
 #   make demo    sets up its own environment and runs the demonstration
-#   make test    sets up and runs every check and test (under five minutes; PHDSTREAM_THOROUGH=1 tries many more cases)
+#   make test    sets up and runs every check and test (about seven minutes on two cores; PHDSTREAM_THOROUGH=1 tries many more cases)
 # While working: make quick (all checks, and the tests that are neither slow nor statistical: under a minute).
 # And to see how fast it is: make bench (a few minutes), make bench-run (a file of 100 million rows, 2.2 GB for a while).
 PYTHON ?= python3
