@@ -112,6 +112,23 @@ class Box(Domain):
     def _lowest_bit(self, axis: int) -> int:
         return self.total_bits - 1 - ((self._halvings[axis] - 1) * self.dimension + axis)
 
+    def grid(self) -> list[tuple[float, float, float, int]]:
+        """Return, for each coordinate, its bounds, the width of the finest slices, and how often it is halved.
+
+        With `code_bits` this is all that `encode` uses: for engines that say it in a language of their own.
+        """
+        columns = (self._low.tolist(), self._high.tolist(), self._step.tolist(), self._halvings)
+        return list(zip(*columns, strict=True))
+
+    def code_bits(self, axis: int) -> list[tuple[int, int]]:
+        """Return, for each bit of a coordinate's slice, its place in the code.
+
+        >>> Box([(0, 1), (0, 1)], depth=3).code_bits(0)
+        [(0, 0), (1, 2)]
+        """
+        halvings = self._halvings[axis]
+        return [(i, self._lowest_bit(axis) + i * self.dimension) for i in range(halvings)]
+
     def bounds(self, nodes: Ints) -> Floats:
         """Return the corners of nodes, (n, 2d): all minima, then all maxima."""
         first, past = self.code_range(nodes)

@@ -15,6 +15,7 @@ from phdstream.arrays import Ints
 from phdstream.domains import Domain
 from phdstream.errors import InputError
 from phdstream.privacy import Budget, ContributionBound, Unit, User, UserIds, user_ids
+from phdstream.streams.engine import HeldEvents
 from phdstream.streams.private_codes import PrivateCodes, TickEvents
 
 __all__ = ["EncodedEvents", "Intake", "PrivateTally"]
@@ -76,9 +77,33 @@ class Intake:
 
     def admit(self, inserts: Any, deletes: Any, users: Any, delete_users: Any) -> TickEvents:
         """Return the inserts and deletes to count. Bad input is refused before anything changes."""
-        come, gone = self.codes(inserts, deletes, users, delete_users)
         bits, budget = self.domain.total_bits, self.budget
+        if isinstance(inserts, HeldEvents):
+            held = inserts, self._held_deletes(deletes)
+            self._check_held(held)
+            return TickEvents(
+                PrivateCodes(bits, budget.of_insert, held=held[:1]), PrivateCodes(bits, budget.of_delete, held=held[1:])
+            )
+        come, gone = self.codes(inserts, deletes, users, delete_users)
         return TickEvents(PrivateCodes(bits, budget.of_insert, come), PrivateCodes(bits, budget.of_delete, gone))
+
+    def _held_deletes(self, deletes: Any) -> HeldEvents:
+        if deletes is not None and not isinstance(deletes, HeldEvents):
+            raise InputError("inserts are held by an engine, and deletes are not: hand over both alike.")
+        return (
+            HeldEvents("", (), self.unit.deletes if isinstance(self.unit, User) else None)
+            if deletes is None
+            else deletes
+        )
+
+    def _check_held(self, held: tuple[HeldEvents, HeldEvents]) -> None:
+        """Refuse deletes where there are none, and events that were not bounded as the unit of privacy asks."""
+        if len(held[1]) and not self.deletes:
+            raise InputError("this stream was declared without deletes (insert_only or window), but deletes came.")
+        if isinstance(self.unit, User) and [events.bound for events in held] != [self.unit.inserts, self.unit.deletes]:
+            raise InputError(
+                "these events were not bounded per user as the unit of privacy asks: let the engine do it."
+            )
 
     def codes(self, inserts: Any, deletes: Any, users: Any = None, delete_users: Any = None) -> tuple[Ints, Ints]:
         """Return the bare codes of what `admit` would return. **Private.**"""

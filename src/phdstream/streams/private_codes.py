@@ -6,13 +6,15 @@ arrays and noisy counts; it can neither be given this type (the type checker ref
 does).
 
 A few events are kept as their codes. Many, if all finest nodes can be listed, as the number in each finest node: a
-block of a hundred million events then takes no more room than the nodes do, in memory and in the saved state.
+block of a hundred million events then takes no more room than the nodes do, in memory and in the saved state. Events
+that an engine elsewhere holds (`phdstream.streams.engine`) are kept as the names of their parts; it counts them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,20 +23,16 @@ from phdstream.domains.prefixes import code_range
 from phdstream.errors import StateError
 from phdstream.privacy import Ledger
 from phdstream.streams.code_counts import CodeCounts
+from phdstream.streams.engine import ExactCounts, HeldEvents, engine_named
 from phdstream.streams.state import Arrays
 
-__all__ = ["ExactCounts", "PrivateCodes", "TickEvents"]
+__all__ = ["ExactCounts", "PrivateCodes", "TickEvents", "held_parts"]
 
 _MANY = 1 << 17
 _MOST_BITS = 22
-
-
-class ExactCounts(Protocol):
-    """Exact numbers of events, to which noise must be added. Private."""
-
-    def within(self, nodes: Ints, bits: int | None = None) -> Ints:
-        """Return how many events lie in each node; quicker if all nodes are of one given length."""
-        ...
+_BETWEEN = "\n"
+"""Between an engine's name and a part's, in the saved state."""
+_COLUMNS = ("codes", "finest", "numbers", "account", "held")
 
 
 class PrivateCodes:
@@ -47,9 +45,12 @@ class PrivateCodes:
     PrivateCodes(...)
     """
 
-    def __init__(self, total_bits: int, limit: Fraction, codes: Ints | None = None) -> None:
+    def __init__(
+        self, total_bits: int, limit: Fraction, codes: Ints | None = None, held: Sequence[HeldEvents] = ()
+    ) -> None:
         self._bits, self._ledger = total_bits, Ledger(limit)
         self._codes: list[Ints] = []
+        self._held: list[HeldEvents] = [events for events in held if len(events)]
         self._waiting = 0
         self._finest: Ints | None = None
         self._exact: ExactCounts | None = None
@@ -80,15 +81,25 @@ class PrivateCodes:
             self._put(codes)
         if other._finest is not None:
             self._put_finest(other._finest)
-        other._codes, other._waiting, other._finest, other._exact = [], 0, None, None
+        if other._held:
+            self._exact, self._held = None, self._held + other._held
+        other._codes, other._held, other._waiting, other._finest, other._exact = [], [], 0, None, None
 
     def spend(self, epsilon: float) -> ExactCounts:
         """Charge every event ``epsilon``, and return the exact counts, to be released with noise that is worth it."""
         self._ledger.charge(epsilon)
         if self._exact is None:  # kept while no events come: they may be counted several times
-            counts = CodeCounts(self._all_codes(), self._bits)
-            self._exact = counts if self._finest is None else _WithFinest(counts, self._finest, self._bits)
+            counts: ExactCounts = CodeCounts(self._all_codes(), self._bits)
+            if self._finest is not None:
+                counts = _Sum([counts, _FinestCounts(self._finest, self._bits)])
+            self._exact = counts if not self._held else _Sum([counts, *self._counts_elsewhere()])
         return self._exact
+
+    def _counts_elsewhere(self) -> list[ExactCounts]:
+        """Return exact counts of the events that engines hold: each is asked once for all its parts."""
+        names = dict.fromkeys(held.engine for held in self._held)
+        parts = {name: [part for held in self._held if held.engine == name for part in held.parts] for name in names}
+        return [engine_named(name).counts(parts[name], self._bits) for name in names]
 
     def _all_codes(self) -> Ints:
         return np.concatenate(self._codes) if self._codes else np.zeros(0, np.int64)
@@ -98,7 +109,8 @@ class PrivateCodes:
         nodes = np.zeros(0, np.int64) if self._finest is None else np.flatnonzero(self._finest)
         numbers = nodes if self._finest is None else self._finest[nodes]
         account = np.array([str(self._ledger.limit), str(self._ledger.spent)])
-        return {"codes": self._all_codes(), "finest": nodes, "numbers": numbers, "account": account}
+        held = np.array([f"{part.engine}{_BETWEEN}{name}" for part in self._held for name in part.parts], dtype=np.str_)
+        return {"codes": self._all_codes(), "finest": nodes, "numbers": numbers, "account": account, "held": held}
 
     @classmethod
     def from_arrays(cls, total_bits: int, arrays: Arrays) -> PrivateCodes:
@@ -111,20 +123,34 @@ class PrivateCodes:
             numbers[arrays["finest"]] = arrays["numbers"]
             events._put_finest(numbers)
         events._put(arrays["codes"])
+        named = [str(name).split(_BETWEEN) for name in arrays["held"]] if "held" in arrays else []
+        events._held = [HeldEvents(engine, (part,)) for engine, part in named]
         return events
 
 
-class _WithFinest:
-    """Exact counts of events of which some are known by their finest nodes."""
+class _FinestCounts:
+    """Exact counts of events that are known by their finest nodes."""
 
-    def __init__(self, counts: CodeCounts, finest: Ints, total_bits: int) -> None:
-        self._counts, self._bits = counts, total_bits
-        self._upto = np.concatenate([np.zeros(1, np.int64), np.cumsum(finest)])
+    def __init__(self, finest: Ints, total_bits: int) -> None:
+        self._bits, self._upto = total_bits, np.concatenate([np.zeros(1, np.int64), np.cumsum(finest)])
 
     def within(self, nodes: Ints, bits: int | None = None) -> Ints:
         first, past = code_range(nodes, self._bits, bits)
-        more: Ints = self._upto[past] - self._upto[first]
-        return self._counts.within(nodes, bits) + more
+        counts: Ints = self._upto[past] - self._upto[first]
+        return counts
+
+
+class _Sum:
+    """Exact counts of several sets of events together."""
+
+    def __init__(self, sets: list[ExactCounts]) -> None:
+        self._sets = sets
+
+    def within(self, nodes: Ints, bits: int | None = None) -> Ints:
+        first, *others = (counts.within(nodes, bits) for counts in self._sets)
+        for more in others:
+            first = first + more
+        return first
 
 
 class TickEvents(NamedTuple):
@@ -139,7 +165,7 @@ class TickEvents(NamedTuple):
         arrays: Arrays = {}
         for kind in cls._fields:
             parts = [getattr(tick, kind).to_arrays() for tick in ticks]
-            for name in ("codes", "finest", "numbers", "account"):
+            for name in _COLUMNS:
                 columns = [part[name] for part in parts]
                 arrays[f"{kind}.{name}"] = np.concatenate(columns) if columns else np.zeros(0, np.int64)
                 arrays[f"{kind}.{name}_sizes"] = np.array([column.size for column in columns], dtype=np.int64)
@@ -152,10 +178,17 @@ class TickEvents(NamedTuple):
         for kind in cls._fields:
             parts = {
                 name: np.split(arrays[f"{kind}.{name}"], np.cumsum(arrays[f"{kind}.{name}_sizes"])[:-1])
-                for name in ("codes", "finest", "numbers", "account")
+                for name in _COLUMNS
+                if f"{kind}.{name}" in arrays
             }
             ticks = range(arrays[f"{kind}.codes_sizes"].size)
             kinds.append(
                 [PrivateCodes.from_arrays(total_bits, {name: parts[name][i] for name in parts}) for i in ticks]
             )
         return [cls(*tick) for tick in zip(*kinds, strict=True)]
+
+
+def held_parts(arrays: Arrays, engine: str) -> set[str]:
+    """Return the parts of an engine that a saved state still needs."""
+    names = [str(name).split(_BETWEEN) for key in arrays if key.endswith("held") for name in arrays[key]]
+    return {part for holder, part in names if holder == engine}

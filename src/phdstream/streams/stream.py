@@ -20,7 +20,7 @@ from phdstream.release.soundness import Fallback
 from phdstream.streams.guarantee import describe, metadata, parameters
 from phdstream.streams.intake import Intake, PrivateTally
 from phdstream.streams.method import Method
-from phdstream.streams.private_codes import TickEvents
+from phdstream.streams.private_codes import TickEvents, held_parts
 from phdstream.streams.setting import Setting
 from phdstream.streams.state import Arrays, nest, read_state, unnest, write_state
 
@@ -133,6 +133,10 @@ class Stream:
     def private_tally(self) -> PrivateTally:
         """What was dropped so far, for the operator. **Private: do not publish.**"""
         return self._intake.tally
+
+    def held_parts(self, engine: str) -> set[str]:
+        """Return the parts that an engine must still hold for this stream: those of its open block."""
+        return held_parts(self.to_state()[1], engine)
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from typing import IO, Any
 
 from phdstream.domains import Domain
 from phdstream.errors import InputError, StateError
+from phdstream.privacy import Unit
 from phdstream.release import Release
 from phdstream.streams.durable.commits import Commits
 from phdstream.streams.intake import Intake, PrivateTally
@@ -174,6 +175,11 @@ class DurableStream:
         return self._stream.domain
 
     @property
+    def unit(self) -> Unit:
+        """To whom ε is promised."""
+        return self._stream.unit
+
+    @property
     def release(self) -> Release | None:
         """The release of the last committed tick, as it was."""
         return self._shown.release
@@ -189,6 +195,10 @@ class DurableStream:
         copied = Intake(own.domain, own.unit, own.deletes, own.budget)
         copied.restore(own.to_arrays(), own.tally.to_dict())
         return copied
+
+    def held_parts(self, engine: str) -> set[str]:
+        """Return the parts that an engine must still hold for this stream: those of its open block."""
+        return self._stream.held_parts(engine)
 
     def describe(self) -> str:
         """Return the promise, the budget and the noise in plain words, as of the last committed tick."""

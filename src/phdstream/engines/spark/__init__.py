@@ -1,0 +1,17 @@
+"""Spark as the engine: events are placed, bounded and counted on a cluster; the mechanism stays with the driver.
+
+- `encoding`: rows to ticks and codes, by SQL or by Arrow batches;
+- `bounding`: contribution bounding, exactly as `phdstream.privacy.bounding` does it;
+- `counting`: `SparkEngine`, which holds events as Parquet files of codes and numbers and counts disjoint nodes;
+- `ticks`: from rows to the held events of one tick;
+- `batch`: all ticks of a table of rows;
+- `streaming`: Structured Streaming, with ticks closed by the public schedule.
+
+Everything here is private. Needs the extra ``spark``.
+"""
+
+from phdstream.engines.spark.batch import run_batch
+from phdstream.engines.spark.counting import SparkEngine
+from phdstream.engines.spark.session import make_session
+
+__all__ = ["SparkEngine", "make_session", "run_batch"]

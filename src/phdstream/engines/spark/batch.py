@@ -1,0 +1,56 @@
+"""All ticks of a table of rows, from a DataFrame to releases. **Private but for what it yields.**"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from phdstream.engines.spark.counting import SparkEngine
+from phdstream.engines.spark.encoding import RowCoder
+from phdstream.engines.spark.ticks import TickHolder
+from phdstream.release import Release
+from phdstream.streams.durable.stream import DurableStream
+from phdstream.streams.engine import open_engine
+from phdstream.streams.stream import Stream
+
+__all__ = ["Gathering", "run_batch"]
+
+_GATHERED = "gathered"
+
+
+class Gathering:
+    """Coded rows, kept on the cluster by tick until they are counted: rows are read and placed once."""
+
+    def __init__(self, engine: SparkEngine, coded: Any) -> None:
+        self._engine, self._path = engine, f"{engine.storage}/{_GATHERED}"
+        coded.write.mode("overwrite").partitionBy("tick").parquet(self._path)
+        self._schema = coded.schema
+
+    def tick(self, number: int) -> Any:
+        """Return the coded rows of a tick."""
+        return self._engine.session.read.schema(self._schema).parquet(self._path).filter(f"tick = {number}")
+
+    def close(self) -> None:
+        """Forget the rows."""
+        self._engine.files.delete(_GATHERED)
+
+
+def run_batch(
+    stream: Stream | DurableStream, engine: SparkEngine, frame: Any, coder: RowCoder, last: int
+) -> Iterator[Release]:
+    """Take the stream's next ticks, up to ``last``, from the rows of a frame; yield each release, committed.
+
+    A `DurableStream` that was stopped at any instant goes on with the same call: ticks that were committed are left
+    out, and whatever of the next one was written to the cluster is written anew.
+    """
+    open_engine(engine)
+    holder = TickHolder(engine, stream.unit)
+    first = stream.tick + 1
+    gathering = Gathering(engine, coder.coded(frame).filter(f"tick between {first} and {last}"))
+    try:
+        for number in range(first, last + 1):
+            release = stream.update(*holder.hold(number, gathering.tick(number)))
+            holder.tidy(stream)
+            yield release
+    finally:
+        gathering.close()

@@ -1,0 +1,188 @@
+"""From rows to ticks and codes on a cluster: what becomes of a row depends on that row alone. **Private.**
+
+For a `Box`, and columns that are plain numbers and times, the code is said in SQL, with the very steps of `Box.encode`
+in IEEE arithmetic, so it is the same to the bit; no row is seen by Python. For other domains and columns whole Arrow
+batches go through the code that reads files (`phdstream.io.sources`), in the workers' own Python.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from phdstream.domains import Box, Domain, domain_from_dict
+from phdstream.errors import InputError
+from phdstream.io.sources.clock import Clock
+from phdstream.io.sources.columns import Columns
+from phdstream.io.sources.events import rows_to_events
+from phdstream.io.sources.reading import Reading, Rows
+from phdstream.privacy.user_ids import LONGEST_ID
+
+__all__ = ["RowCoder"]
+
+_MICROSECOND = 1_000_000
+_UNREADABLE = 'a row cannot be read: mend the data, or set bad_rows = "drop" to leave such rows out.'
+_NUMBERS = ("double", "float", "tinyint", "smallint", "int")
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
+
+
+@dataclass(frozen=True)
+class RowCoder:
+    """Places the rows of frames: which columns hold what, how times become ticks and places codes. All public.
+
+    ``arrived`` may name a column that says when a row arrived; it is passed on.
+    """
+
+    domain: Domain
+    clock: Clock
+    columns: Columns
+    reading: Reading = Reading()
+    arrived: str | None = None
+
+    def coded(self, frame: Any) -> Any:
+        """Return a frame of ``tick``, ``sign``, ``code`` and, with users, ``time`` (µs) and ``user``.
+
+        Rows outside the domain are left out; ticks may be any number, also below 1.
+        """
+        self._check(frame)
+        frame = frame.select(*self._needed)
+        return self._by_sql(frame) if self.in_sql(frame) else frame.mapInArrow(self._by_batches(), self._schema)
+
+    @property
+    def _needed(self) -> list[str]:
+        return list(dict.fromkeys([*self.columns.needed, *([self.arrived] if self.arrived else [])]))
+
+    @property
+    def _schema(self) -> str:
+        more = ", time long, user binary" if self.columns.user else ""
+        return "tick long, sign int, code long" + more + (", arrived long" if self.arrived else "")
+
+    def _check(self, frame: Any) -> None:
+        self.columns.find("the table", frame.columns, geometry=False)
+        if self.columns.time is None:
+            raise InputError("events on Spark need a column that says when each happened: its tick follows from it.")
+        if self.arrived and dict(frame.dtypes).get(self.arrived) != "timestamp":
+            raise InputError(f"column '{self.arrived}', when a row arrived, must be a timestamp.")
+
+    def in_sql(self, frame: Any) -> bool:
+        """Whether a frame's codes are said in SQL."""
+        kinds, columns = dict(frame.dtypes), self.columns
+        time = "timestamp" if self.reading.zone else "timestamp_ntz"
+        return (
+            type(self.domain) is Box
+            and all(kinds[name] in _NUMBERS for name in columns.coordinates)
+            and kinds[str(columns.time)] == time
+            and (columns.sign is None or kinds[columns.sign] in _WHOLE)
+            and (columns.user is None or kinds[columns.user] in (*_WHOLE, "string", "binary"))
+        )
+
+    def _by_sql(self, frame: Any) -> Any:
+        from pyspark.sql import functions as F
+
+        points = [F.col(f"`{name}`").cast("double") for name in self.columns.coordinates]
+        good = [~F.isnan(x) & x.isNotNull() for x in points]
+        time = F.unix_micros(F.col(f"`{self.columns.time}`").cast("timestamp"))
+        sign = F.col(f"`{self.columns.sign}`").cast("int") if self.columns.sign else F.lit(1)
+        good += [time.isNotNull(), sign.isNotNull() & sign.isin(1, -1)]
+        kept = {"time": time, "sign": sign} | {f"x{axis}": x for axis, x in enumerate(points)}
+        if self.columns.user:
+            kept["user"] = _user_bytes(frame, self.columns.user)
+            good.append((F.length(kept["user"]) > 0) & (F.length(kept["user"]) <= LONGEST_ID))
+        if self.arrived:
+            kept["arrived"] = F.unix_micros(F.col(f"`{self.arrived}`"))
+        kept["good"] = F.coalesce(_all(good), F.lit(False))
+        rows = _readable(frame.select(*(column.alias(name) for name, column in kept.items())), self.reading.drop_bad)
+        return self._box_codes(rows.withColumn("tick", _tick(self.clock)))
+
+    def _box_codes(self, rows: Any) -> Any:
+        """Return the rows inside, with the codes of `Box.encode`: the same steps in the same order."""
+        from pyspark.sql import functions as F
+
+        box = self.domain
+        assert isinstance(box, Box)
+        grid = box.grid()
+        inside = [(F.col(f"x{a}") >= low) & (F.col(f"x{a}") <= high) for a, (low, high, _, _) in enumerate(grid)]
+        rows = rows.filter(_all(inside))
+        for axis, (low, _, step, halvings) in enumerate(grid):
+            x, last = F.col(f"x{axis}"), float((1 << halvings) - 1)
+            rows = rows.withColumn("k", F.least(F.floor((x - low) / step).cast("double"), F.lit(last)))
+            rows = rows.withColumn("k", F.col("k") - (x < low + F.col("k") * step).cast("double"))
+            rows = rows.withColumn("k", F.col("k") + (x >= low + (F.col("k") + 1) * step).cast("double"))
+            rows = rows.withColumn(f"k{axis}", F.least(F.col("k"), F.lit(last)).cast("long"))
+        bits = [
+            F.shiftleft(F.shiftright(F.col(f"k{axis}"), i).bitwiseAND(F.lit(1)), at)
+            for axis in range(len(grid))
+            for i, at in box.code_bits(axis)
+        ]
+        code = bits[0] if bits else F.lit(0).cast("long")
+        for bit in bits[1:]:
+            code = code.bitwiseOR(bit)
+        names = [column.split()[0] for column in self._schema.split(", ")]
+        return rows.withColumn("code", code).select(*names)
+
+    def _by_batches(self) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+        """Return what turns batches of rows into batches of coded events, in a worker's Python."""
+        domain = json.dumps(self.domain.to_dict())
+        clock, columns, reading, arrived = self.clock, self.columns, self.reading, self.arrived
+
+        def coded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            place = _domain(domain)
+            for batch in batches:
+                rows = Rows(batch.select(columns.needed))
+                events = rows_to_events("the table", 1, rows, columns, reading)
+                codes, inside = place.encode(events.points)
+                at = np.flatnonzero(inside)
+                assert events.time is not None
+                table = {"tick": clock.tick_of(events.time)[at], "sign": events.sign[at].astype(np.int32)}
+                table |= {"code": codes[at]}
+                if events.users is not None:
+                    table |= {"time": events.time[at], "user": events.users.take(pa.array(at)).cast(pa.binary())}
+                yield pa.RecordBatch.from_pydict(table)
+
+        if arrived:
+            raise InputError("a column of arrival needs a Box and plain columns: place the rows before.")
+        return coded
+
+
+@lru_cache(maxsize=4)
+def _domain(description: str) -> Domain:
+    """Return a domain, made once in each worker: what it works out of nodes it has met is kept."""
+    return domain_from_dict(json.loads(description))
+
+
+def _all(conditions: list[Any]) -> Any:
+    first, *others = conditions
+    for condition in others:
+        first = first & condition
+    return first
+
+
+def _readable(rows: Any, drop_bad: bool) -> Any:
+    """Return the rows that can be read; unless bad ones are to be dropped, the first of them stops the job."""
+    from pyspark.sql import functions as F
+
+    if drop_bad:
+        return rows.filter("good")
+    return rows.filter(F.when(F.col("good"), F.lit(True)).otherwise(F.raise_error(F.lit(_UNREADABLE)).cast("boolean")))
+
+
+def _tick(clock: Clock) -> Any:
+    """Return the tick of ``time``, rounded down in whole numbers as `Clock.tick_of` does."""
+    from pyspark.sql import functions as F
+
+    since, every = f"(time - {clock.first_us}L)", int(clock.every.total_seconds()) * _MICROSECOND
+    return F.expr(f"({since} - pmod({since}, {every}L)) div {every}L + 1L")
+
+
+def _user_bytes(frame: Any, name: str) -> Any:
+    """Return users' ids as bytes; a whole number is its digits."""
+    from pyspark.sql import functions as F
+
+    column, kind = F.col(f"`{name}`"), dict(frame.dtypes)[name]
+    return column if kind == "binary" else column.cast("string").cast("binary")
