@@ -54,9 +54,9 @@ class SparkEngine:
 
     def hold_frame(self, part: str, frame: Any, bound: int | None = None) -> HeldEvents:
         """Take over the events of a frame with a column ``code`` as a part; one of the same name is replaced."""
-        from pyspark.sql import functions as F
+        from pyspark.sql import functions as sql
 
-        counted = frame.groupBy("code").agg(F.count("*").alias("number"))
+        counted = frame.groupBy("code").agg(sql.count("*").alias("number"))
         counted.write.mode("overwrite").parquet(self.path(part))
         return HeldEvents(self.name, (part,), bound)
 

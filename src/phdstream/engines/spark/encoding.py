@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import lru_cache
 from typing import Any
 
@@ -26,7 +27,7 @@ from phdstream.privacy.user_ids import LONGEST_ID
 
 __all__ = ["RowCoder"]
 
-_MICROSECOND = 1_000_000
+_MICROSECOND = timedelta(microseconds=1)
 _UNREADABLE = 'a row cannot be read: mend the data, or set bad_rows = "drop" to leave such rows out.'
 _NUMBERS = ("double", "float", "tinyint", "smallint", "int")
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
@@ -42,7 +43,7 @@ class RowCoder:
     domain: Domain
     clock: Clock
     columns: Columns
-    reading: Reading = Reading()
+    reading: Reading = field(default_factory=Reading)
     arrived: str | None = None
 
     def coded(self, frame: Any) -> Any:
@@ -60,8 +61,12 @@ class RowCoder:
 
     @property
     def _schema(self) -> str:
-        more = ", time long, user binary" if self.columns.user else ""
-        return "tick long, sign int, code long" + more + (", arrived long" if self.arrived else "")
+        return f"tick long, {self.stored_schema}" + (", arrived long" if self.arrived else "")
+
+    @property
+    def stored_schema(self) -> str:
+        """The columns of coded rows but the tick: what is kept of them until they are counted."""
+        return "sign int, code long" + (", time long, user binary" if self.columns.user else "")
 
     def _check(self, frame: Any) -> None:
         self.columns.find("the table", frame.columns, geometry=False)
@@ -83,44 +88,44 @@ class RowCoder:
         )
 
     def _by_sql(self, frame: Any) -> Any:
-        from pyspark.sql import functions as F
+        from pyspark.sql import functions as sql
 
-        points = [F.col(f"`{name}`").cast("double") for name in self.columns.coordinates]
-        good = [~F.isnan(x) & x.isNotNull() for x in points]
-        time = F.unix_micros(F.col(f"`{self.columns.time}`").cast("timestamp"))
-        sign = F.col(f"`{self.columns.sign}`").cast("int") if self.columns.sign else F.lit(1)
+        points = [sql.col(f"`{name}`").cast("double") for name in self.columns.coordinates]
+        good = [~sql.isnan(x) & x.isNotNull() for x in points]
+        time = sql.unix_micros(sql.col(f"`{self.columns.time}`").cast("timestamp"))
+        sign = sql.col(f"`{self.columns.sign}`").cast("int") if self.columns.sign else sql.lit(1)
         good += [time.isNotNull(), sign.isNotNull() & sign.isin(1, -1)]
         kept = {"time": time, "sign": sign} | {f"x{axis}": x for axis, x in enumerate(points)}
         if self.columns.user:
             kept["user"] = _user_bytes(frame, self.columns.user)
-            good.append((F.length(kept["user"]) > 0) & (F.length(kept["user"]) <= LONGEST_ID))
+            good.append((sql.length(kept["user"]) > 0) & (sql.length(kept["user"]) <= LONGEST_ID))
         if self.arrived:
-            kept["arrived"] = F.unix_micros(F.col(f"`{self.arrived}`"))
-        kept["good"] = F.coalesce(_all(good), F.lit(False))
+            kept["arrived"] = sql.unix_micros(sql.col(f"`{self.arrived}`"))
+        kept["good"] = sql.coalesce(_all(good), sql.lit(False))
         rows = _readable(frame.select(*(column.alias(name) for name, column in kept.items())), self.reading.drop_bad)
         return self._box_codes(rows.withColumn("tick", _tick(self.clock)))
 
     def _box_codes(self, rows: Any) -> Any:
         """Return the rows inside, with the codes of `Box.encode`: the same steps in the same order."""
-        from pyspark.sql import functions as F
+        from pyspark.sql import functions as sql
 
         box = self.domain
         assert isinstance(box, Box)
         grid = box.grid()
-        inside = [(F.col(f"x{a}") >= low) & (F.col(f"x{a}") <= high) for a, (low, high, _, _) in enumerate(grid)]
+        inside = [(sql.col(f"x{a}") >= low) & (sql.col(f"x{a}") <= high) for a, (low, high, _, _) in enumerate(grid)]
         rows = rows.filter(_all(inside))
         for axis, (low, _, step, halvings) in enumerate(grid):
-            x, last = F.col(f"x{axis}"), float((1 << halvings) - 1)
-            rows = rows.withColumn("k", F.least(F.floor((x - low) / step).cast("double"), F.lit(last)))
-            rows = rows.withColumn("k", F.col("k") - (x < low + F.col("k") * step).cast("double"))
-            rows = rows.withColumn("k", F.col("k") + (x >= low + (F.col("k") + 1) * step).cast("double"))
-            rows = rows.withColumn(f"k{axis}", F.least(F.col("k"), F.lit(last)).cast("long"))
+            x, last = sql.col(f"x{axis}"), float((1 << halvings) - 1)
+            rows = rows.withColumn("k", sql.least(sql.floor((x - low) / step).cast("double"), sql.lit(last)))
+            rows = rows.withColumn("k", sql.col("k") - (x < low + sql.col("k") * step).cast("double"))
+            rows = rows.withColumn("k", sql.col("k") + (x >= low + (sql.col("k") + 1) * step).cast("double"))
+            rows = rows.withColumn(f"k{axis}", sql.least(sql.col("k"), sql.lit(last)).cast("long"))
         bits = [
-            F.shiftleft(F.shiftright(F.col(f"k{axis}"), i).bitwiseAND(F.lit(1)), at)
+            sql.shiftleft(sql.shiftright(sql.col(f"k{axis}"), i).bitwiseAND(sql.lit(1)), at)
             for axis in range(len(grid))
             for i, at in box.code_bits(axis)
         ]
-        code = bits[0] if bits else F.lit(0).cast("long")
+        code = bits[0] if bits else sql.lit(0).cast("long")
         for bit in bits[1:]:
             code = code.bitwiseOR(bit)
         names = [column.split()[0] for column in self._schema.split(", ")]
@@ -165,24 +170,26 @@ def _all(conditions: list[Any]) -> Any:
 
 def _readable(rows: Any, drop_bad: bool) -> Any:
     """Return the rows that can be read; unless bad ones are to be dropped, the first of them stops the job."""
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions as sql
 
     if drop_bad:
         return rows.filter("good")
-    return rows.filter(F.when(F.col("good"), F.lit(True)).otherwise(F.raise_error(F.lit(_UNREADABLE)).cast("boolean")))
+    return rows.filter(
+        sql.when(sql.col("good"), sql.lit(True)).otherwise(sql.raise_error(sql.lit(_UNREADABLE)).cast("boolean"))
+    )
 
 
 def _tick(clock: Clock) -> Any:
     """Return the tick of ``time``, rounded down in whole numbers as `Clock.tick_of` does."""
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions as sql
 
-    since, every = f"(time - {clock.first_us}L)", int(clock.every.total_seconds()) * _MICROSECOND
-    return F.expr(f"({since} - pmod({since}, {every}L)) div {every}L + 1L")
+    since, every = f"(time - {clock.first_us}L)", clock.every // _MICROSECOND
+    return sql.expr(f"({since} - pmod({since}, {every}L)) div {every}L + 1L")
 
 
 def _user_bytes(frame: Any, name: str) -> Any:
     """Return users' ids as bytes; a whole number is its digits."""
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions as sql
 
-    column, kind = F.col(f"`{name}`"), dict(frame.dtypes)[name]
+    column, kind = sql.col(f"`{name}`"), dict(frame.dtypes)[name]
     return column if kind == "binary" else column.cast("string").cast("binary")

@@ -61,14 +61,14 @@ class TickHolder:
     def _bounded(self, tick: int, kind: str, rows: Any, limit: int) -> Any:
         """Return the rows within their users' bounds, and write down how many events each user has had by now."""
         from pyspark.sql import Window
-        from pyspark.sql import functions as F
+        from pyspark.sql import functions as sql
 
         used = self._used(tick - 1, kind)
         first = Window.partitionBy("user").orderBy("time", "code")
-        ranked = rows.withColumn("rank", F.row_number().over(first)).join(used, "user", "left")
-        kept = ranked.filter(F.col("rank") + F.coalesce("used", F.lit(0)) <= limit).select("code", "user")
-        now = used.unionByName(kept.groupBy("user").agg(F.count("*").alias("used")))
-        table = now.groupBy("user").agg(F.sum("used").cast("long").alias("used"))
+        ranked = rows.withColumn("rank", sql.row_number().over(first)).join(used, "user", "left")
+        kept = ranked.filter(sql.col("rank") + sql.coalesce("used", sql.lit(0)) <= limit).select("code", "user")
+        now = used.unionByName(kept.groupBy("user").agg(sql.count("*").alias("used")))
+        table = now.groupBy("user").agg(sql.sum("used").cast("long").alias("used"))
         table.write.mode("overwrite").parquet(self._table(tick, kind))
         return kept
 

@@ -1,0 +1,76 @@
+"""A real standalone Spark cluster on loopback: a master and two workers, from the pip package."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ONLY_HERE = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_NO_DAEMONIZE": "1", "PYSPARK_PYTHON": sys.executable}
+
+
+def need_spark() -> None:
+    """Skip where Spark cannot run; where nothing may be left out, fail."""
+    pyspark = pytest.importorskip("pyspark")
+    if pyspark and shutil.which("java") is None:
+        why = "Spark needs Java 17: none is installed"
+        if os.environ.get("PHDSTREAM_NOTHING_LEFT_OUT"):
+            pytest.fail(why)
+        pytest.skip(why)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Cluster:
+    """Master and workers as processes of their own; a worker can be killed and started again."""
+
+    def __init__(self, folder: Path, workers: int = 2) -> None:
+        import pyspark
+
+        self._home, self._folder, self._port = Path(pyspark.__file__).parent, folder, free_port()
+        self.url = f"spark://127.0.0.1:{self._port}"
+        place = ["--host", "127.0.0.1", "--port", str(self._port), "--webui-port", "0"]
+        self._master = self._start("master.Master", *place)
+        self._await_master()
+        self.workers = [self._worker(number) for number in range(workers)]
+
+    def _start(self, kind: str, *arguments: str) -> subprocess.Popen[bytes]:
+        log = (self._folder / f"{kind}.log").open("ab")
+        command = [str(self._home / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}", *arguments]
+        environment = os.environ | ONLY_HERE
+        return subprocess.Popen(command, stdout=log, stderr=log, env=environment, start_new_session=True)
+
+    def _await_master(self) -> None:
+        for _ in range(300):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self._port), 1):
+                return
+            time.sleep(0.2)
+        raise RuntimeError("the Spark master did not start")
+
+    def _worker(self, number: int) -> subprocess.Popen[bytes]:
+        room = ["--cores", "1", "--memory", "1g", "--work-dir", str(self._folder / f"work-{number}")]
+        return self._start("worker.Worker", "--host", "127.0.0.1", "--webui-port", "0", *room, self.url)
+
+    def kill_worker(self, number: int) -> None:
+        """Kill a worker and its executors with -9, and start another in its place."""
+        os.killpg(self.workers[number].pid, signal.SIGKILL)
+        self.workers[number].wait()
+        self.workers[number] = self._worker(number)
+
+    def stop(self) -> None:
+        for process in (*self.workers, self._master):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()

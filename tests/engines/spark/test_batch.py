@@ -1,0 +1,150 @@
+"""Spark against NumPy: the same codes, the same counts, the same releases, to the bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import phdstream as phd
+from phdstream.domains import Domain
+from phdstream.engines.spark import SparkEngine, run_batch
+from phdstream.engines.spark.encoding import RowCoder
+from phdstream.errors import InputError, StateError
+from phdstream.privacy import Simulation
+from phdstream.streams.code_counts import CodeCounts
+from phdstream.streams.engine import HeldEvents, LocalEngine, close_engine, open_engine
+from tests.domains.test_every_domain import DOMAINS
+from tests.engines.spark.streams import TICKS, gathered, invented, same
+
+pytestmark = pytest.mark.slow
+METHODS = {"tracking": phd.TrackingStream, "paper": phd.PHDStream}
+
+
+@pytest.mark.parametrize("make", DOMAINS.values(), ids=list(DOMAINS))
+def test_every_domain_and_both_methods_are_equal_to_the_bit(
+    spark: Any, make: Callable[[], Domain], tmp_path: Path
+) -> None:
+    events = invented(tmp_path, make())
+    for name, method in METHODS.items():
+        ours, theirs = (method(events.domain, 1.0, phd.Event(), noise=Simulation(5)) for _ in range(2))
+        engine, rows = SparkEngine(spark, str(tmp_path / name)), gathered(events)
+        frame = spark.read.parquet(str(events.path))
+        assert events.coder.in_sql(frame) == (type(events.domain) is phd.Box)
+        for release in run_batch(ours, engine, frame, events.coder, TICKS):
+            assert same(release, theirs.update(*rows.tick(release.tick)))
+        assert ours.tick == TICKS
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=list(METHODS))
+def test_users_are_bounded_as_they_are_here(spark: Any, method: Any, tmp_path: Path) -> None:
+    unit = phd.User(inserts=4, deletes=1)
+    events = invented(tmp_path, DOMAINS["box"](), users=True, ticks=3)
+    ours, theirs = (method(events.domain, 2.0, unit, noise=Simulation(5)) for _ in range(2))
+    rows, frame = gathered(events, 3), spark.read.parquet(str(events.path))
+    for release in run_batch(ours, SparkEngine(spark, str(tmp_path / "storage")), frame, events.coder, 3):
+        assert same(release, theirs.update(*rows.tick(release.tick)))
+    assert theirs.private_tally.over_bound > 100
+
+
+def test_codes_at_the_edges_of_cells(spark: Any, tmp_path: Path) -> None:
+    """Points on, just below and just above every kind of edge: rounding must not tell the two apart."""
+    box = phd.Box([(-74.3, -73.7), (40.5, 41.0)], depth=50)
+    rng = np.random.default_rng(1)
+    edges = np.column_stack([rng.choice(phd.Box([(low, high)], depth=12).edges(0), 4000) for low, high in
+                             ((-74.3, -73.7), (40.5, 41.0))])  # fmt: skip
+    near = np.concatenate(
+        [edges, np.nextafter(edges, np.inf), np.nextafter(edges, -np.inf), rng.normal(0, 60, edges.shape)]
+    )
+    near[:3] = [[np.inf, 40.7], [-np.inf, 40.7], [-74.3, 41.0]]
+    frame = spark.createDataFrame(
+        [(*map(float, point), number) for number, point in enumerate(near)], "x double, y double, n int"
+    )
+    frame = frame.selectExpr("x", "y", "cast(date_add(date'2026-01-01', n) as timestamp_ntz) as t")
+    coder = RowCoder(
+        box,
+        invented(tmp_path, box, 10).coder.clock,
+        invented(tmp_path, box, 10).coder.columns.__class__(("x", "y"), "t"),
+    )
+    assert coder.in_sql(frame)
+    found = coder.coded(frame).toArrow().sort_by("tick")
+    codes, inside = box.encode(near)
+    np.testing.assert_array_equal(found["tick"].to_numpy(), np.flatnonzero(inside) + 1)
+    np.testing.assert_array_equal(found["code"].to_numpy(), codes[inside])
+
+
+def test_counts_of_disjoint_nodes(spark: Any, tmp_path: Path) -> None:
+    rng, bits = np.random.default_rng(2), 40
+    parts = [rng.integers(0, 1 << bits, 5000) >> rng.integers(0, 30, 5000) for _ in range(3)]
+    here, there = LocalEngine("here"), SparkEngine(spark, str(tmp_path))
+    names = [f"part-{number}" for number in range(3)]
+    for engine in (here, there):
+        for name, codes in zip(names, parts, strict=True):
+            assert engine.hold(name, codes).parts == (name,)
+    mixed = np.array([1 << 3 | 7, 1 << 2 | 2, *((1 << 12) + np.arange(100))])
+    for nodes in (np.array([1]), (1 << 10) + np.arange(1 << 10), mixed, np.zeros(0, np.int64)):
+        exact = CodeCounts(np.concatenate(parts), bits).within(nodes)
+        np.testing.assert_array_equal(here.counts(names, bits).within(nodes), exact)
+        np.testing.assert_array_equal(there.counts(names, bits).within(nodes), exact)
+    assert there.counts(names, bits).within(np.array([1])).tolist() == [15000]
+    with pytest.raises(StateError, match="overlap"):
+        there.counts(names, bits).within(np.array([1, 2]))
+    there.keep_only(names[:1])
+    with pytest.raises(StateError, match="gone"):
+        there.counts(names, bits)
+
+
+def test_a_bad_row_stops_or_is_left_out(spark: Any, tmp_path: Path) -> None:
+    rows = [(0.5, 0.5, 1), (None, 0.5, 1), (float("nan"), 0.5, 1), (0.5, 0.5, 0), (0.25, 0.5, -1)]
+    frame = spark.createDataFrame(rows, "x double, y double, s int")
+    frame = frame.selectExpr("x", "y", "s", "cast(timestamp'2026-01-01 10:00:00' as timestamp_ntz) as t")
+    box = phd.Box([(0, 1), (0, 1)], depth=8)
+    coder = invented(tmp_path, box, 10).coder
+    columns = type(coder.columns)(("x", "y"), "t", "s")
+    dropping, stopping = (
+        RowCoder(box, coder.clock, columns, type(coder.reading)(drop_bad=drop)) for drop in (True, False)
+    )
+    assert dropping.coded(frame).count() == 2
+    with pytest.raises(Exception, match="a row cannot be read") as error:
+        stopping.coded(frame).count()
+    assert "0.25" not in str(error.value)
+
+
+def test_held_events_are_checked(tmp_path: Path) -> None:
+    box, engine = phd.Box([(0, 1), (0, 1)], depth=8), LocalEngine("checked")
+    held = engine.hold("a", np.array([1, 2]))
+    open_engine(engine)
+    try:
+        phd.TrackingStream(box, 1.0, phd.Event()).update(held)
+        with pytest.raises(InputError, match="bounded"):
+            phd.TrackingStream(box, 1.0, phd.User(inserts=2, deletes=2)).update(held)
+        with pytest.raises(InputError, match="without deletes"):
+            phd.TrackingStream(box, 1.0, phd.Event(), insert_only=True).update(held, held)
+        with pytest.raises(InputError, match="both alike"):
+            phd.TrackingStream(box, 1.0, phd.Event()).update(held, [(0.5, 0.5)])
+    finally:
+        close_engine(engine)
+    with pytest.raises(StateError, match="not open here"):
+        phd.TrackingStream(box, 1.0, phd.Event()).update(HeldEvents("elsewhere", ("a",)))
+
+
+def test_an_open_block_stays_on_the_cluster_and_is_forgotten_after(spark: Any, tmp_path: Path) -> None:
+    """The saved state names parts and holds no code; a stream goes on from it, and what was counted is deleted."""
+    ticks = 6
+    events = invented(tmp_path, DOMAINS["box"](), 3000, ticks=ticks)
+    frame, rows = spark.read.parquet(str(events.path)), gathered(events, ticks)
+    engine = SparkEngine(spark, str(tmp_path / "storage"))
+    stream, theirs = (phd.TrackingStream(events.domain, 1.0, phd.Event(), noise=Simulation(5)) for _ in range(2))
+    held = set()
+    for last in range(1, ticks + 1):
+        (release,) = run_batch(stream, engine, frame, events.coder, last)
+        assert same(release, theirs.update(*rows.tick(last)))
+        stream.save(tmp_path / "state")
+        held |= stream.held_parts(engine.name)
+        assert set(engine.files.names("parts")) == stream.held_parts(engine.name)
+        assert all(not array.size for name, array in stream.to_state()[1].items() if name.endswith(".codes"))
+        stream = phd.TrackingStream.load(tmp_path / "state")
+    assert held
