@@ -51,7 +51,7 @@ def check(
     """
     started, now = time.monotonic(), now or datetime.now().astimezone()
     with durable(config.state, config.stream()) as stream:
-        prepared = prepare(config, stream, now, until, progress)
+        prepared = prepare(config, stream, now, until, progress, here=True)
         try:
             why = "" if stream.tick else unusable(prepared, config)
             report = CheckReport(not why, why or _ready(prepared, config))

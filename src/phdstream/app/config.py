@@ -12,6 +12,8 @@ from phdstream.account.settings import AccountSettings, read_account
 from phdstream.app.about import ABOUT, read_about
 from phdstream.app.input_table import Input, a_path, a_text, read_input, read_ticks
 from phdstream.domains import Domain, Hierarchy
+from phdstream.engines.settings import KNOWN as ENGINE_KEYS
+from phdstream.engines.settings import EngineSettings, read_engine
 from phdstream.errors import ConfigError, InputError, PhdstreamError, did_you_mean
 from phdstream.io.domain_table import DOMAIN_FILES, configured_domain
 from phdstream.io.sinks.writers import check_format
@@ -41,10 +43,11 @@ _KNOWN: dict[str, tuple[set[str], set[str]]] = {  # section: (required, optional
     "output": ({"releases", "state"}, {"format"}),
     "simulation": ({"seed"}, set()),
     "service": (set(), set(SERVICE_KEYS)),
+    "engine": ({"type"}, ENGINE_KEYS - {"type"}),
     "account": (ACCOUNT_KEYS, set()),
     "about": (set(), set(ABOUT)),
 }
-_OPTIONAL_SECTIONS = {"stream", "simulation", "service", "account", "about"}
+_OPTIONAL_SECTIONS = {"stream", "simulation", "service", "engine", "account", "about"}
 _METHODS: dict[str, Any] = {"tracking": TrackingStream, "phdstream": PHDStream}
 _ONLY_PHDSTREAM = ("counter", "threshold", "tree_share")
 
@@ -68,6 +71,7 @@ class Config:
     service: ServiceSettings
     account: AccountSettings | None = None
     about: dict[str, Any] = field(default_factory=dict)
+    engine: EngineSettings | None = None
 
     def stream(self) -> Stream:
         """Return a new stream as configured. Without a sign column it is declared insert-only."""
@@ -139,6 +143,7 @@ def _build(sections: dict[str, Any], base: Path) -> Config:
         given, clock, rows, domain, unit, sections["privacy"]["epsilon"], method, options, seed, releases, state,
         _format(sections["output"], domain), read_service(sections.get("service", {}), base),
         _account(sections, base, releases, state), read_about(sections.get("about", {})),
+        _engine(sections, base, state, clock),
     )  # fmt: skip
 
 
@@ -172,6 +177,13 @@ def _folders(output: dict[str, Any], base: Path) -> tuple[Path, Path]:
 def _account(sections: dict[str, Any], base: Path, releases: Path, state: Path) -> AccountSettings | None:
     apart = {"[output] releases": releases, "[output] state": state}
     return read_account(sections["account"], base, apart) if "account" in sections else None
+
+
+def _engine(sections: dict[str, Any], base: Path, state: Path, clock: Clock | None) -> EngineSettings | None:
+    engine = read_engine(sections.get("engine", {}), base, state)
+    if engine is not None and clock is None:
+        raise ConfigError('[engine] type = "spark" needs ticks of time: set every and start in [ticks], not rows.')
+    return engine
 
 
 def _method(options: dict[str, Any]) -> str:

@@ -5,10 +5,11 @@ Used by `phdstream run` and `phdstream check`; nothing here draws noise or relea
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from phdstream.app.config import Config
 from phdstream.errors import InputError, StateError
@@ -20,7 +21,7 @@ from phdstream.io.sources.inventory import Print, check_unchanged, fingerprint, 
 from phdstream.io.sources.tally import Tally
 from phdstream.streams.durable.stream import DurableStream
 
-__all__ = ["Prepared", "check_said", "keep_ledger", "ledger_of", "prepare", "said", "ticks_of"]
+__all__ = ["GatheredTicks", "Prepared", "check_said", "keep_ledger", "ledger_of", "prepare", "said", "ticks_of"]
 
 _LEDGER = "inputs"
 _NO_END = 1 << 62
@@ -29,11 +30,29 @@ _MOST_TICKS = 1_000_000
 Progress = Callable[[int, int | None], None]
 
 
+class GatheredTicks(Protocol):
+    """Events gathered by tick: here (`Gathered`), or on a cluster (`phdstream.engines.spark.gathering`). Private."""
+
+    tally: Tally
+    per_tick: Counter[int]
+    sample: dict[bool, list[Any]]
+    further: Callable[[int, int], list[Any]]
+
+    def tick(self, number: int, keep: bool = False) -> tuple[Any, Any]:
+        """Return the inserts and the deletes of a tick, as `Stream.update` takes them."""
+
+    def counted(self, stream: DurableStream) -> None:
+        """Forget what a stream no longer needs, now that its last tick is committed."""
+
+    def close(self) -> None:
+        """Let go of everything."""
+
+
 @dataclass
 class Prepared:
     """All that a run needs to know: the gathered events, the ticks to take, the ledger to keep, what was guessed."""
 
-    gathered: Gathered
+    gathered: GatheredTicks
     first: int
     last: int
     ledger: CountedInputs
@@ -65,7 +84,8 @@ def ticks_of(config: Config) -> dict[str, Any]:
 def said(config: Config) -> dict[str, Any]:
     """Return what was said once and stays said: which event a row is, and in which tick. The end may move."""
     ticks = {key: value for key, value in ticks_of(config).items() if key not in ("end", "grace_seconds")}
-    return {"ticks": ticks} | {"input": config.input.to_dict()}
+    engine = {} if config.engine is None else {"engine": config.engine.to_dict()}
+    return {"ticks": ticks} | {"input": config.input.to_dict()} | engine
 
 
 def prepare(
@@ -74,8 +94,12 @@ def prepare(
     now: datetime,
     until: datetime | None = None,
     progress: Progress = lambda done, total: None,
+    here: bool = False,
 ) -> Prepared:
-    """Find, compare and read the input for the ticks that are over, or that end by ``until``."""
+    """Find, compare and read the input for the ticks that are over, or that end by ``until``.
+
+    It is read by the engine that was configured; with ``here``, in this process whatever that is.
+    """
     check_said(stream, config)
     ledger = ledger_of(stream)
     prints = [fingerprint(path, ledger.prints) for path in config.input.files()]
@@ -83,11 +107,14 @@ def prepare(
     fresh = [one for one in prints if not ledger.done(one, stream.tick)]
     clock: Clock | RowClock = config.clock or RowClock(config.rows_per_tick or 1)
     last = _last(clock, stream.tick, now, until)
+    if config.engine is not None and not here:
+        return _on_spark(config, stream, ledger, prints, fresh, last)
     gathered = Gathered(config.domain, clock, stream.tick + 1, last, config.input.memory, stream.temporary_file)
     notes: list[str] = []
     try:
         records = _read(config, fresh, gathered, notes, progress)
-        ledger = ledger.merge(records, stream.tick)
+        if config.engine is None:  # what a cluster noted of a file cannot be compared with what is found here
+            ledger = ledger.merge(records, stream.tick)
     except BaseException:
         gathered.close()
         raise
@@ -95,14 +122,36 @@ def prepare(
     return Prepared(gathered, stream.tick + 1, last, ledger, len(prints) - len(fresh), notes)
 
 
+def _on_spark(
+    config: Config, stream: DurableStream, ledger: CountedInputs, prints: list[Print], fresh: list[Print], last: int
+) -> Prepared:
+    """Gather the input on a cluster."""
+    from phdstream.engines.spark.encoding import RowCoder
+    from phdstream.engines.spark.gathering import SparkGathered, open_spark
+
+    assert config.engine is not None
+    assert config.clock is not None
+    coder = RowCoder(config.domain, config.clock, config.input.columns, config.input.reading)
+    gathered = SparkGathered(open_spark(config.engine), stream, coder, fresh, stream.tick + 1, last)
+    try:
+        for one in fresh:
+            check_unchanged(one)
+        merged = ledger.merge(gathered.records, stream.tick)
+    except BaseException:
+        gathered.close()
+        raise
+    return Prepared(gathered, stream.tick + 1, last, merged, len(prints) - len(fresh), [])
+
+
 def check_said(stream: DurableStream, config: Config) -> None:
     """Refuse to read the input otherwise than before: an event could count twice, or a user's bound begin anew."""
     before, now = stream.notes.get("said"), said(config)
     if before is None or before == now:
         return
-    for section, values in now.items():
-        for key, value in values.items():
-            was = before.get(section, {}).get(key)
+    for section in dict.fromkeys([*now, *before]):
+        values, olds = now.get(section, {}), before.get(section, {})
+        for key in dict.fromkeys([*values, *olds]):
+            was, value = olds.get(key), values.get(key)
             if was != value:
                 raise StateError(
                     f"[{section}] {key} was {was!r} when this stream began, and is {value!r} now. Events could "

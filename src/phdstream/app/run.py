@@ -18,7 +18,7 @@ from phdstream.app.config import Config
 from phdstream.app.findings import operator_notes, unusable
 from phdstream.app.prepare import Prepared, prepare, said, ticks_of
 from phdstream.app.waiting import Waiting, waiting_events
-from phdstream.errors import UnusableError
+from phdstream.errors import InputError, UnusableError
 from phdstream.io.sinks.folder import ReleaseFolder
 from phdstream.streams.durable.stream import DurableStream, durable
 
@@ -121,6 +121,8 @@ def run(
             about = {"ticks": ticks_of(config)}
             releases = ReleaseFolder(config.releases, stream.id, about, config.format, asked.start_after)
             with releases.open(stream.tick, new_folder) as folder, waiting_events(config) as journal:
+                if journal and config.engine:
+                    raise InputError("events that a service accepted wait here, and Spark cannot count them: serve.")
                 return _take_all(config, stream, prepared, folder, progress, journal)
         finally:
             prepared.gathered.close()
@@ -154,6 +156,7 @@ def _take_all(
         prepared.gathered.further = journal.batches
     for number in range(prepared.first, prepared.last + 1):
         stream.update(*prepared.gathered.tick(number))
+        prepared.gathered.counted(stream)
         if journal:
             journal.bind(stream.id, stream.tick)
         _publish(stream, folder)

@@ -73,6 +73,7 @@ class Intake:
         self.tally = PrivateTally()
         limits = (unit.inserts, unit.deletes) if isinstance(unit, User) else (0, 0)
         self._bounds = [ContributionBound(limit) for limit in limits]
+        self._elsewhere: bool | None = None  # whether an engine bounds users, once a tick has come
         self._live = np.zeros(1 << min(_LIVE_BITS, domain.total_bits), dtype=np.int64)
 
     def admit(self, inserts: Any, deletes: Any, users: Any, delete_users: Any) -> TickEvents:
@@ -81,10 +82,14 @@ class Intake:
         if isinstance(inserts, HeldEvents):
             held = inserts, self._held_deletes(deletes)
             self._check_held(held)
+            self._check_where(elsewhere=True)
+            self._elsewhere = True
             return TickEvents(
                 PrivateCodes(bits, budget.of_insert, held=held[:1]), PrivateCodes(bits, budget.of_delete, held=held[1:])
             )
+        self._check_where(elsewhere=False)
         come, gone = self.codes(inserts, deletes, users, delete_users)
+        self._elsewhere = False
         return TickEvents(PrivateCodes(bits, budget.of_insert, come), PrivateCodes(bits, budget.of_delete, gone))
 
     def _held_deletes(self, deletes: Any) -> HeldEvents:
@@ -104,6 +109,14 @@ class Intake:
             raise InputError(
                 "these events were not bounded per user as the unit of privacy asks: let the engine do it."
             )
+
+    def _check_where(self, elsewhere: bool) -> None:
+        """Refuse a change of who keeps the table of users: the other would give them their bound anew."""
+        if isinstance(self.unit, User) and self._elsewhere not in (None, elsewhere):
+            raise InputError(
+                "users were bounded by another engine before, which knows what they used: go on with that."
+            )
+        self._elsewhere = elsewhere
 
     def codes(self, inserts: Any, deletes: Any, users: Any = None, delete_users: Any = None) -> tuple[Ints, Ints]:
         """Return the bare codes of what `admit` would return. **Private.**"""
@@ -174,7 +187,8 @@ class Intake:
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the private tables: users and what they have used, and the coarse live counts."""
-        arrays = {"live": self._live}
+        elsewhere = {} if self._elsewhere is None else {"elsewhere": np.array(self._elsewhere)}
+        arrays = {"live": self._live} | elsewhere
         for name, bound in zip(("insert", "delete"), self._bounds, strict=True):
             arrays |= {f"{name}_{key}": value for key, value in bound.to_arrays().items()}
         return arrays
@@ -182,5 +196,6 @@ class Intake:
     def restore(self, arrays: dict[str, NDArray[Any]], tally: dict[str, int]) -> None:
         """Take the private tables back from `to_arrays`."""
         self._live, self.tally = np.array(arrays["live"]), PrivateTally(**tally)
+        self._elsewhere = bool(arrays["elsewhere"]) if "elsewhere" in arrays else None
         for name, bound in zip(("insert", "delete"), self._bounds, strict=True):
             bound.restore({key: arrays[f"{name}_{key}"] for key in bound.to_arrays()})

@@ -14,11 +14,13 @@ from phdstream.domains import Domain
 from phdstream.engines.spark import SparkEngine, run_batch
 from phdstream.engines.spark.encoding import RowCoder
 from phdstream.errors import InputError, StateError
+from phdstream.io.sources.columns import Columns
+from phdstream.io.sources.reading import Reading
 from phdstream.privacy import Simulation
 from phdstream.streams.code_counts import CodeCounts
 from phdstream.streams.engine import HeldEvents, LocalEngine, close_engine, open_engine
 from tests.domains.test_every_domain import DOMAINS
-from tests.engines.spark.streams import TICKS, gathered, invented, same
+from tests.engines.spark.streams import CLOCK, TICKS, gathered, invented, same
 
 pytestmark = pytest.mark.slow
 METHODS = {"tracking": phd.TrackingStream, "paper": phd.PHDStream}
@@ -50,7 +52,7 @@ def test_users_are_bounded_as_they_are_here(spark: Any, method: Any, tmp_path: P
     assert theirs.private_tally.over_bound > 100
 
 
-def test_codes_at_the_edges_of_cells(spark: Any, tmp_path: Path) -> None:
+def test_codes_at_the_edges_of_cells(spark: Any) -> None:
     """Points on, just below and just above every kind of edge: rounding must not tell the two apart."""
     box = phd.Box([(-74.3, -73.7), (40.5, 41.0)], depth=50)
     rng = np.random.default_rng(1)
@@ -64,11 +66,7 @@ def test_codes_at_the_edges_of_cells(spark: Any, tmp_path: Path) -> None:
         [(*map(float, point), number) for number, point in enumerate(near)], "x double, y double, n int"
     )
     frame = frame.selectExpr("x", "y", "cast(date_add(date'2026-01-01', n) as timestamp_ntz) as t")
-    coder = RowCoder(
-        box,
-        invented(tmp_path, box, 10).coder.clock,
-        invented(tmp_path, box, 10).coder.columns.__class__(("x", "y"), "t"),
-    )
+    coder = RowCoder(box, CLOCK, Columns(("x", "y"), "t"))
     assert coder.in_sql(frame)
     found = coder.coded(frame).toArrow().sort_by("tick")
     codes, inside = box.encode(near)
@@ -97,23 +95,20 @@ def test_counts_of_disjoint_nodes(spark: Any, tmp_path: Path) -> None:
         there.counts(names, bits)
 
 
-def test_a_bad_row_stops_or_is_left_out(spark: Any, tmp_path: Path) -> None:
+def test_a_bad_row_stops_or_is_left_out(spark: Any) -> None:
     rows = [(0.5, 0.5, 1), (None, 0.5, 1), (float("nan"), 0.5, 1), (0.5, 0.5, 0), (0.25, 0.5, -1)]
     frame = spark.createDataFrame(rows, "x double, y double, s int")
     frame = frame.selectExpr("x", "y", "s", "cast(timestamp'2026-01-01 10:00:00' as timestamp_ntz) as t")
     box = phd.Box([(0, 1), (0, 1)], depth=8)
-    coder = invented(tmp_path, box, 10).coder
-    columns = type(coder.columns)(("x", "y"), "t", "s")
-    dropping, stopping = (
-        RowCoder(box, coder.clock, columns, type(coder.reading)(drop_bad=drop)) for drop in (True, False)
-    )
+    columns = Columns(("x", "y"), "t", "s")
+    dropping, stopping = (RowCoder(box, CLOCK, columns, Reading(drop_bad=drop)) for drop in (True, False))
     assert dropping.coded(frame).count() == 2
     with pytest.raises(Exception, match="a row cannot be read") as error:
         stopping.coded(frame).count()
     assert "0.25" not in str(error.value)
 
 
-def test_held_events_are_checked(tmp_path: Path) -> None:
+def test_held_events_are_checked() -> None:
     box, engine = phd.Box([(0, 1), (0, 1)], depth=8), LocalEngine("checked")
     held = engine.hold("a", np.array([1, 2]))
     open_engine(engine)

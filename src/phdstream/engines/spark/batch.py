@@ -30,6 +30,15 @@ class Gathering:
         """Return the coded rows of a tick."""
         return self._engine.session.read.schema(self._schema).parquet(self._path).filter(f"tick = {number}")
 
+    def summary(self) -> list[tuple[str, int, int, int]]:
+        """Return, for each file and tick, how many rows there are and a sum of their hashes, in any order the same."""
+        from pyspark.sql import functions as sql
+
+        rows = self._engine.session.read.schema(self._schema).parquet(self._path)
+        hashed = sql.xxhash64(*(name for name in rows.columns if name != "file")).cast("decimal(38,0)")
+        found = rows.groupBy("file", "tick").agg(sql.count("*").alias("rows"), sql.sum(hashed).alias("hashes"))
+        return [(row.file, row.tick, row.rows, int(row.hashes) % (1 << 64)) for row in found.collect()]
+
     def close(self) -> None:
         """Forget the rows."""
         self._engine.files.delete(_GATHERED)

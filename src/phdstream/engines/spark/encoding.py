@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,7 @@ from phdstream.domains import Box, Domain, domain_from_dict
 from phdstream.errors import InputError
 from phdstream.io.sources.clock import Clock
 from phdstream.io.sources.columns import Columns
-from phdstream.io.sources.events import rows_to_events
+from phdstream.io.sources.events import rows_and_good
 from phdstream.io.sources.reading import Reading, Rows
 from phdstream.privacy.user_ids import LONGEST_ID
 
@@ -30,6 +30,7 @@ __all__ = ["RowCoder"]
 _MICROSECOND = timedelta(microseconds=1)
 _UNREADABLE = 'a row cannot be read: mend the data, or set bad_rows = "drop" to leave such rows out.'
 _NUMBERS = ("double", "float", "tinyint", "smallint", "int")
+_MORE = {"arrived": "arrived long", "file": "file string"}
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 
 
@@ -37,8 +38,10 @@ _WHOLE = ("tinyint", "smallint", "int", "bigint")
 class RowCoder:
     """Places the rows of frames: which columns hold what, how times become ticks and places codes. All public.
 
-    ``arrived`` may name a column that says when a row arrived; it is passed on.
+    ``arrived`` may name a column that says when a row arrived; it is passed on, and so is a column `FILE`.
     """
+
+    FILE: ClassVar[str] = "phdstream file"
 
     domain: Domain
     clock: Clock
@@ -52,16 +55,14 @@ class RowCoder:
         Rows outside the domain are left out; ticks may be any number, also below 1.
         """
         self._check(frame)
-        frame = frame.select(*self._needed)
-        return self._by_sql(frame) if self.in_sql(frame) else frame.mapInArrow(self._by_batches(), self._schema)
-
-    @property
-    def _needed(self) -> list[str]:
-        return list(dict.fromkeys([*self.columns.needed, *([self.arrived] if self.arrived else [])]))
-
-    @property
-    def _schema(self) -> str:
-        return f"tick long, {self.stored_schema}" + (", arrived long" if self.arrived else "")
+        more = ({"arrived": self.arrived} if self.arrived else {}) | (
+            {"file": self.FILE} if self.FILE in frame.columns else {}
+        )
+        frame = frame.select(*(sql_name(name) for name in dict.fromkeys([*self.columns.needed, *more.values()])))
+        schema = ", ".join(["tick long", self.stored_schema, *(_MORE[name] for name in more)])
+        if self.in_sql(frame):
+            return self._by_sql(frame, more).select(*(column.split()[0] for column in schema.split(", ")))
+        return frame.mapInArrow(self._by_batches(more), schema)
 
     @property
     def stored_schema(self) -> str:
@@ -87,20 +88,20 @@ class RowCoder:
             and (columns.user is None or kinds[columns.user] in (*_WHOLE, "string", "binary"))
         )
 
-    def _by_sql(self, frame: Any) -> Any:
+    def _by_sql(self, frame: Any, more: dict[str, str]) -> Any:
         from pyspark.sql import functions as sql
 
-        points = [sql.col(f"`{name}`").cast("double") for name in self.columns.coordinates]
+        points = [sql.col(sql_name(name)).cast("double") for name in self.columns.coordinates]
         good = [~sql.isnan(x) & x.isNotNull() for x in points]
-        time = sql.unix_micros(sql.col(f"`{self.columns.time}`").cast("timestamp"))
-        sign = sql.col(f"`{self.columns.sign}`").cast("int") if self.columns.sign else sql.lit(1)
+        time = sql.unix_micros(sql.col(sql_name(self.columns.time)).cast("timestamp"))
+        sign = sql.col(sql_name(self.columns.sign)).cast("int") if self.columns.sign else sql.lit(1)
         good += [time.isNotNull(), sign.isNotNull() & sign.isin(1, -1)]
         kept = {"time": time, "sign": sign} | {f"x{axis}": x for axis, x in enumerate(points)}
         if self.columns.user:
             kept["user"] = _user_bytes(frame, self.columns.user)
             good.append((sql.length(kept["user"]) > 0) & (sql.length(kept["user"]) <= LONGEST_ID))
-        if self.arrived:
-            kept["arrived"] = sql.unix_micros(sql.col(f"`{self.arrived}`"))
+        for name, column in more.items():
+            kept[name] = sql.unix_micros(sql_name(column)) if name == "arrived" else sql.col(sql_name(column))
         kept["good"] = sql.coalesce(_all(good), sql.lit(False))
         rows = _readable(frame.select(*(column.alias(name) for name, column in kept.items())), self.reading.drop_bad)
         return self._box_codes(rows.withColumn("tick", _tick(self.clock)))
@@ -128,31 +129,37 @@ class RowCoder:
         code = bits[0] if bits else sql.lit(0).cast("long")
         for bit in bits[1:]:
             code = code.bitwiseOR(bit)
-        names = [column.split()[0] for column in self._schema.split(", ")]
-        return rows.withColumn("code", code).select(*names)
+        return rows.withColumn("code", code)
 
-    def _by_batches(self) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def _by_batches(self, more: dict[str, str]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
         """Return what turns batches of rows into batches of coded events, in a worker's Python."""
         domain = json.dumps(self.domain.to_dict())
-        clock, columns, reading, arrived = self.clock, self.columns, self.reading, self.arrived
+        clock, columns, reading = self.clock, self.columns, self.reading
 
         def coded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             place = _domain(domain)
             for batch in batches:
                 rows = Rows(batch.select(columns.needed))
-                events = rows_to_events("the table", 1, rows, columns, reading)
-                codes, inside = place.encode(events.points)
-                at = np.flatnonzero(inside)
+                events, good = rows_and_good("the table", 1, rows, columns, reading)
+                at = np.flatnonzero(good)
+                codes, inside = place.encode(events.points[at])
+                at, codes = at[inside], codes[inside]
                 assert events.time is not None
-                table = {"tick": clock.tick_of(events.time)[at], "sign": events.sign[at].astype(np.int32)}
-                table |= {"code": codes[at]}
+                table = {"tick": clock.tick_of(events.time[at]), "sign": events.sign[at].astype(np.int32)}
+                table |= {"code": codes}
                 if events.users is not None:
                     table |= {"time": events.time[at], "user": events.users.take(pa.array(at)).cast(pa.binary())}
+                for name, column in more.items():
+                    kept = batch.column(column).take(pa.array(at))
+                    table[name] = kept.cast(pa.int64()) if name == "arrived" else kept
                 yield pa.RecordBatch.from_pydict(table)
 
-        if arrived:
-            raise InputError("a column of arrival needs a Box and plain columns: place the rows before.")
         return coded
+
+
+def sql_name(name: Any) -> str:
+    """Return a column's name as SQL takes it, whatever is in it."""
+    return "`" + str(name).replace("`", "``") + "`"
 
 
 @lru_cache(maxsize=4)
@@ -191,5 +198,5 @@ def _user_bytes(frame: Any, name: str) -> Any:
     """Return users' ids as bytes; a whole number is its digits."""
     from pyspark.sql import functions as sql
 
-    column, kind = sql.col(f"`{name}`"), dict(frame.dtypes)[name]
+    column, kind = sql.col(sql_name(name)), dict(frame.dtypes)[name]
     return column if kind == "binary" else column.cast("string").cast("binary")

@@ -18,7 +18,7 @@ from phdstream.io.sources.frames import frame_rows, source_name
 from phdstream.io.sources.reading import Reading, Rows
 from phdstream.io.sources.rows import RowReader
 
-__all__ = ["BATCH_ROWS", "Events", "read_events", "rows_to_events"]
+__all__ = ["BATCH_ROWS", "Events", "read_events", "rows_and_good", "rows_to_events"]
 
 BATCH_ROWS = 1 << 17
 
@@ -71,6 +71,12 @@ def _rows(source: Any, columns: Columns, reading: Reading, notes: list[str]) -> 
 
 def rows_to_events(source: str, first_row: int, rows: Rows, columns: Columns, reading: Reading) -> Events:
     """Return the events of some rows, of which ``first_row`` is the number of the first; see `read_events`."""
+    events, good = rows_and_good(source, first_row, rows, columns, reading)
+    return events if good.all() else events.only(good)
+
+
+def rows_and_good(source: str, first_row: int, rows: Rows, columns: Columns, reading: Reading) -> tuple[Events, Bools]:
+    """Return what all rows say, and which of them can be read: of the others it means nothing."""
     reader = RowReader(source, first_row, columns, reading)
     good = np.ones(rows.batch.num_rows, dtype=bool)
     reader.broken(rows)
@@ -78,5 +84,4 @@ def rows_to_events(source: str, first_row: int, rows: Rows, columns: Columns, re
     time = reader.times(rows.batch, good)
     sign = reader.signs(rows.batch, good)
     users = reader.users(rows.batch, good)
-    events = Events(time, points, sign, users, reader.bad)
-    return events if good.all() else events.only(good)
+    return Events(time, points, sign, users, reader.bad), good
