@@ -23,7 +23,8 @@ class Gathering:
 
     def __init__(self, engine: SparkEngine, coded: Any) -> None:
         self._engine, self._path = engine, f"{engine.storage}/{_GATHERED}"
-        coded.write.mode("overwrite").partitionBy("tick").parquet(self._path)
+        writer = coded.write.mode("overwrite").option("partitionOverwriteMode", "static")
+        writer.partitionBy("tick").parquet(self._path)
         self._schema = coded.schema
 
     def tick(self, number: int) -> Any:
@@ -53,7 +54,7 @@ def run_batch(
     out, and whatever of the next one was written to the cluster is written anew.
     """
     open_engine(engine)
-    holder = TickHolder(engine, stream.unit)
+    holder = TickHolder(engine, stream.unit, stream.deletes)
     first = stream.tick + 1
     gathering = Gathering(engine, coder.coded(frame).filter(f"tick between {first} and {last}"))
     try:

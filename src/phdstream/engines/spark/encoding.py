@@ -190,7 +190,7 @@ def _tick(clock: Clock) -> Any:
     """Return the tick of ``time``, rounded down in whole numbers as `Clock.tick_of` does."""
     from pyspark.sql import functions as sql
 
-    since, every = f"(time - {clock.first_us}L)", clock.every // _MICROSECOND
+    since, every = f"try_subtract(time, {clock.first_us}L)", clock.every // _MICROSECOND
     return sql.expr(f"({since} - pmod({since}, {every}L)) div {every}L + 1L")
 
 

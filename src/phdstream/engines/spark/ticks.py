@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from phdstream.engines.spark.counting import SparkEngine
-from phdstream.errors import StateError
+from phdstream.errors import InputError, StateError
 from phdstream.privacy import Unit, User
 from phdstream.streams.durable.stream import DurableStream
 from phdstream.streams.engine import HeldEvents
@@ -36,18 +36,22 @@ def tick_name(tick: int) -> str:
 
 @dataclass(frozen=True)
 class TickHolder:
-    """Hands the events of ticks over to an engine, for a stream that promises to ``unit``."""
+    """Hands the events of ticks over to an engine, for a stream that promises to ``unit`` and may take ``deletes``."""
 
     engine: SparkEngine
     unit: Unit
+    deletes: bool = True
 
-    def hold(self, tick: int, coded: Any) -> tuple[HeldEvents, HeldEvents]:
+    def hold(self, tick: int, coded: Any) -> tuple[HeldEvents, HeldEvents | None]:
         """Return the inserts and deletes of a tick, from its coded rows, as `Stream.update` takes them."""
-        inserts, deletes = (
+        if not self.deletes and not coded.filter("sign = -1").isEmpty():
+            raise InputError("this stream was declared without deletes (insert_only or window), but deletes came.")
+        inserts, *deletes = (
             self._hold(tick, kind, coded.filter(f"sign = {sign}"), limit)
             for (kind, sign), limit in zip(_KINDS, self._limits(), strict=True)
+            if self.deletes or sign > 0
         )
-        return inserts, deletes
+        return inserts, deletes[0] if deletes else None
 
     def _limits(self) -> tuple[int | None, int | None]:
         return (self.unit.inserts, self.unit.deletes) if isinstance(self.unit, User) else (None, None)

@@ -180,6 +180,11 @@ class DurableStream:
         return self._stream.unit
 
     @property
+    def deletes(self) -> bool:
+        """Whether deletes are taken."""
+        return self._stream.deletes
+
+    @property
     def release(self) -> Release | None:
         """The release of the last committed tick, as it was."""
         return self._shown.release
