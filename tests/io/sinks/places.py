@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -51,6 +54,14 @@ def all_published(settings: SinkSettings, archive: Archive) -> bool:
 
 def one(table: dict[str, str]) -> SinkSettings:
     return read_sinks([table], Path())[0]
+
+
+@contextmanager
+def apart() -> Iterator[Path]:
+    """Give a folder that others may enter, as PostgreSQL's user must: pytest closes its own to all but one user."""
+    with TemporaryDirectory(prefix="phdstream-server-", ignore_cleanup_errors=True) as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder) / "server"
 
 
 class Place(ABC):
@@ -126,9 +137,9 @@ class OnKafka(Messages):
              "enable.partition.eof": True, "log_level": 0}
         )  # fmt: skip
         reader.assign([TopicPartition(name, 0, 0)])
-        told = []
+        told: list[dict[str, Any]] = []
         while True:
-            message = reader.poll(30)
+            message: Any = reader.poll(30)
             assert message is not None
             if message.error():
                 assert message.error().code() == KafkaError._PARTITION_EOF
@@ -145,8 +156,11 @@ class OnPostgis(Place):
     def ask(self, query: str) -> list[Any]:
         import psycopg
 
-        with psycopg.connect(f"host=127.0.0.1 port={self.server.port} user=postgres dbname=postgres") as connection:
+        where = f"host=127.0.0.1 port={self.server.port} user=postgres dbname=postgres"
+        with psycopg.connect(where, autocommit=True) as connection:
             cursor = connection.execute(query.encode())
+            while cursor.nextset():
+                pass
             return cursor.fetchall() if cursor.description else []
 
     def check(self, name: str, archive: Archive) -> list[int]:

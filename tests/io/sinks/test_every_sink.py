@@ -17,7 +17,18 @@ import pytest
 from phdstream.errors import StateError
 from phdstream.io.archive import Archive
 from phdstream.io.sinks import redis_stream
-from tests.io.sinks.places import ID, OTHER, OnKafka, OnPostgis, OnRedis, Place, all_published, folder_of, follower
+from tests.io.sinks.places import (
+    ID,
+    OTHER,
+    OnKafka,
+    OnPostgis,
+    OnRedis,
+    Place,
+    all_published,
+    apart,
+    folder_of,
+    follower,
+)
 from tests.servers import left_out, running, start_kafka, start_postgres, start_redis
 
 KINDS: dict[str, tuple[Any, type[Place]]] = {
@@ -26,15 +37,16 @@ KINDS: dict[str, tuple[Any, type[Place]]] = {
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     start, kind = KINDS[request.param]
-    for server in running(start(tmp_path_factory.mktemp(request.param))):
-        found = kind(server)
-        if isinstance(found, OnPostgis):
-            if not found.ask("SELECT 1 FROM pg_available_extensions WHERE name = 'postgis'"):
-                left_out("PostGIS is not installed")
-            found.ask("CREATE EXTENSION postgis")
-        yield found
+    with apart() as folder:
+        for server in running(start(folder)):
+            found = kind(server)
+            if isinstance(found, OnPostgis):
+                if not found.ask("SELECT 1 FROM pg_available_extensions WHERE name = 'postgis'"):
+                    left_out("PostGIS is not installed")
+                found.ask("CREATE EXTENSION postgis")
+            yield found
 
 
 @pytest.fixture(scope="module")

@@ -91,17 +91,16 @@ class KafkaSink:
             return
         reader.assign([self._kafka.TopicPartition(self._topic, 0, start)])
         while True:
-            messages = reader.consume(10_000, timeout=_PATIENCE)
-            if not messages:
+            message = reader.poll(_PATIENCE)
+            if message is None:
                 raise SinkError(f"{self.where} does not answer.")
-            for message in messages:
-                if message.error() is None:
-                    if said := completion(message.value()):
-                        yield said
-                elif message.error().code() == self._kafka.KafkaError._PARTITION_EOF:
-                    return
-                else:
-                    raise self._kafka.KafkaException(message.error())
+            if message.error() is None:
+                if said := completion(message.value()):
+                    yield said
+            elif message.error().code() == self._kafka.KafkaError._PARTITION_EOF:
+                return
+            else:
+                raise self._kafka.KafkaException(message.error())
 
     def last_tick(self) -> int:
         """Return the last tick that is committed: nobody else can have committed one meanwhile."""
