@@ -90,7 +90,8 @@ class Messages(Place):
         """Return what a reader reads, from the beginning."""
 
     def check(self, name: str, archive: Archive) -> list[int]:
-        ticks, points, index = [], Counter[tuple[float, ...]](), 0
+        ticks: list[int] = []
+        points, index = Counter[tuple[float, ...]](), 0
         for message in self.messages(name):
             if message.get("complete"):
                 assert message["count"] == index
@@ -118,7 +119,7 @@ class OnRedis(Messages):
         import redis
 
         with redis.Redis(port=self.server.port) as client:
-            found: list[Any] = client.xrange(name)  # type: ignore[assignment]
+            found: list[Any] = client.xrange(name)
         told = [json.loads(entry[b"message"]) for _, entry in found]
         for (number, _), message in zip(found, told, strict=True):
             assert number.decode() == f"{message['tick']}-{message.get('index', message.get('count'))}"

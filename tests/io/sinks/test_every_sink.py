@@ -123,7 +123,7 @@ def go(process: subprocess.Popen[str]) -> None:
 
 @pytest.mark.slow
 def test_our_process_is_killed_at_any_point(place: Place, archive: Archive) -> None:
-    rng, kills = random.Random(5), 0
+    rng, kills, seen = random.Random(5), 0, set()
     for attempt in range(12):
         name = f"killed{attempt // 4}"
         process = start_publishing(place, name, archive)
@@ -132,7 +132,11 @@ def test_our_process_is_killed_at_any_point(place: Place, archive: Archive) -> N
         kills += process.poll() is None
         process.kill()
         process.communicate()
+        sink = place.settings(name).open(ID, archive.domain)
+        seen.add(sink.last_tick())
+        sink.close()
     assert kills >= 6
+    assert seen & set(range(1, 8)), "no kill fell between the first tick and the last"
     for number in range(3):
         process = start_publishing(place, f"killed{number}", archive)
         said, _ = process.communicate("go\n")
@@ -173,6 +177,7 @@ def test_the_server_is_killed_while_ticks_are_published(
         if ended.is_set():
             break
     assert ended.wait(120), failures[-3:]
+    assert failures, "no kill fell into a tick"
     assert place.check("server", archive) == list(range(1, 9))
     following.close()
 
