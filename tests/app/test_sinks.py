@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 
 from phdstream.app.cli import app
 from phdstream.app.config import load_config
-from phdstream.errors import ConfigError
+from phdstream.app.serve import reloaded
+from phdstream.errors import ConfigError, InputError
 from phdstream.io.archive import open_archive
 from tests.app.test_run import SIMULATED, TICKS, released, write, write_config
 from tests.io.sinks.places import OnRedis
@@ -55,3 +56,13 @@ def test_a_sink_that_is_down_holds_up_nothing_and_is_caught_up(tmp_path: Path) -
 def test_mistakes_are_found_before_anything_is_read(tmp_path: Path, more: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         load_config(write_config(tmp_path, more=more))
+
+
+def test_a_running_service_takes_no_other_sinks_over(tmp_path: Path) -> None:
+    ticks = 'every = "1d"\nstart = 2024-03-01'
+    path = write_config(tmp_path, more=SINK.format(port=1), ticks=ticks)
+    config = load_config(path)
+    assert reloaded(config, path) == config.service
+    write_config(tmp_path, more=SINK.format(port=2), ticks=ticks)
+    with pytest.raises(InputError, match="sinks have changed in the file: restart"):
+        reloaded(config, path)

@@ -13,6 +13,7 @@ from tests.io.sinks.places import follower, one
 if __name__ == "__main__":
     redis_stream.AT_ONCE = 40  # so that ticks are there in part, too
     following = follower(one(json.loads(sys.argv[2])), open_archive(Path(sys.argv[1])))
+    following.catch_up(lambda: True)  # opens the sink, so that what is killed later is publishing
     print("ready", flush=True)
     sys.stdin.readline()
     for _ in range(100):

@@ -34,14 +34,13 @@ class KafkaSink:
         self._properties: dict[str, Any] = {"log_level": 0, "error_cb": lambda error: None} | properties
         with self._talking():
             self._make_topic()
+            self._check_owner(self._last_completion())  # before any fencing: another stream is not to be disturbed
             self._producer = self._kafka.Producer(
                 {"transaction.timeout.ms": 300_000, "compression.type": "lz4", "linger.ms": 20}
                 | self._properties | {"transactional.id": f"phdstream-sink-{topic}", "enable.idempotence": True}
             )  # fmt: skip
             self._producer.init_transactions(_PATIENCE)
-            self._done = self._last_completion()
-        if self._done is not None and self._done["stream"] != stream_id:
-            raise other_stream(self.where, self._done["stream"], stream_id)
+            self._done = self._check_owner(self._last_completion())
 
     def _make_topic(self) -> None:
         """Make the topic if it is missing: one partition, of which nothing expires."""
@@ -55,6 +54,11 @@ class KafkaSink:
             except self._kafka.KafkaException as error:
                 if error.args[0].code() != self._kafka.KafkaError.TOPIC_ALREADY_EXISTS:
                     raise
+
+    def _check_owner(self, done: dict[str, Any] | None) -> dict[str, Any] | None:
+        if done is not None and done["stream"] != self._stream:
+            raise other_stream(self.where, done["stream"], self._stream)
+        return done
 
     def _last_completion(self) -> dict[str, Any] | None:
         """Return what the last tick's last message says: looked for from the end of the topic, farther each time."""

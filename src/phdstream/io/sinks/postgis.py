@@ -21,8 +21,10 @@ __all__ = ["PostgisSink"]
 
 _SETTINGS = {
     "connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3,
-    "tcp_user_timeout": 60_000, "application_name": "phdstream", "options": "-c lock_timeout=60s",
+    "tcp_user_timeout": 60_000, "application_name": "phdstream",
 }  # fmt: skip
+_NO_LONGER = "SET LOCAL lock_timeout = '60s'"
+"""How long to wait for another process."""
 _MAKING = 7_304_451_902
 """The advisory lock under which tables are made."""
 
@@ -38,7 +40,7 @@ class PostgisSink:
         settings = _SETTINGS | ({} if password is None else {"password": password})
         with self._talking():
             given = self._pg.conninfo.conninfo_to_dict(connection)
-            self._connection = self._pg.connect(**(settings | given), autocommit=True)
+            self._connection = self._pg.connect(**(settings | given), autocommit=True, prepare_threshold=None)
         try:
             self._tables = Tables(schema, prefix, domain, self._srid(domain))
             self._made = self._check_claim()
@@ -82,6 +84,7 @@ class PostgisSink:
     def _make(self, release: Release) -> None:
         """Make the tables and claim them, in one transaction."""
         with self._talking(), self._connection.transaction():
+            self._connection.execute(_NO_LONGER)
             self._connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MAKING,))
             if not self._check_claim():
                 schema = driver("psycopg.sql", "postgres").Identifier(self._tables.schema)
@@ -108,6 +111,7 @@ class PostgisSink:
         if not self._made:
             self._make(release)
         with self._talking(), self._connection.transaction():
+            self._connection.execute(_NO_LONGER)
             if self._announce(release):
                 for table in ("points", "cells"):
                     self._copy(release, table)
