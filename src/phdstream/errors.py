@@ -15,6 +15,7 @@ __all__ = [
     "ConfigError",
     "InputError",
     "PhdstreamError",
+    "SinkError",
     "StateError",
     "UnusableError",
     "check_whole",
@@ -47,6 +48,10 @@ class ConfigError(PhdstreamError, ValueError):
 
 class StateError(PhdstreamError, RuntimeError):
     """A saved state that must not be used: damaged, in use elsewhere, or already released."""
+
+
+class SinkError(PhdstreamError, OSError):
+    """A sink that cannot be reached or written now. The release is out; the sink is caught up later."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

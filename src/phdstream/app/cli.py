@@ -75,6 +75,8 @@ def run(
         typer.echo(f"Note: {line}", err=True)
     for line in report.summary():
         typer.echo(line)
+    for line in report.behind:
+        typer.echo(f"Warning: {line}", err=True)
     if report.private_notes:
         typer.echo("PRIVATE, for the operator only, do not publish:", err=True)
         for note in report.private_notes:

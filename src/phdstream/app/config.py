@@ -16,6 +16,7 @@ from phdstream.engines.settings import KNOWN as ENGINE_KEYS
 from phdstream.engines.settings import EngineSettings, read_engine
 from phdstream.errors import ConfigError, InputError, PhdstreamError, did_you_mean
 from phdstream.io.domain_table import DOMAIN_FILES, configured_domain
+from phdstream.io.sinks.settings import SinkSettings, read_sinks
 from phdstream.io.sinks.writers import check_format
 from phdstream.io.sources.clock import Clock
 from phdstream.io.sources.columns import Columns
@@ -48,6 +49,7 @@ _KNOWN: dict[str, tuple[set[str], set[str]]] = {  # section: (required, optional
     "about": (set(), set(ABOUT)),
 }
 _OPTIONAL_SECTIONS = {"stream", "simulation", "service", "engine", "account", "about"}
+_SINKS = "sinks"
 _METHODS: dict[str, Any] = {"tracking": TrackingStream, "phdstream": PHDStream}
 _ONLY_PHDSTREAM = ("counter", "threshold", "tree_share")
 
@@ -72,6 +74,7 @@ class Config:
     account: AccountSettings | None = None
     about: dict[str, Any] = field(default_factory=dict)
     engine: EngineSettings | None = None
+    sinks: tuple[SinkSettings, ...] = ()
 
     def stream(self) -> Stream:
         """Return a new stream as configured. Without a sign column it is declared insert-only."""
@@ -104,8 +107,8 @@ def load_config(path: str | Path) -> Config:
 
 def _check_keys(sections: dict[str, Any]) -> None:
     for section in sections:
-        if section not in _KNOWN:
-            raise ConfigError(f"unknown section [{section}]: {did_you_mean(section, _KNOWN)}")
+        if section not in _KNOWN and section != _SINKS:
+            raise ConfigError(f"unknown section [{section}]: {did_you_mean(section, [*_KNOWN, _SINKS])}")
     for section, (required, optional) in _KNOWN.items():
         if section not in sections and section not in _OPTIONAL_SECTIONS:
             raise ConfigError(f"section [{section}] is missing.")
@@ -144,6 +147,7 @@ def _build(sections: dict[str, Any], base: Path) -> Config:
         _format(sections["output"], domain), read_service(sections.get("service", {}), base),
         _account(sections, base, releases, state), read_about(sections.get("about", {})),
         _engine(sections, base, state, clock),
+        read_sinks(sections.get(_SINKS, []), base),
     )  # fmt: skip
 
 

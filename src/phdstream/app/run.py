@@ -19,7 +19,9 @@ from phdstream.app.findings import operator_notes, unusable
 from phdstream.app.prepare import Prepared, prepare, said, ticks_of
 from phdstream.app.waiting import Waiting, waiting_events
 from phdstream.errors import InputError, UnusableError
+from phdstream.io.archive import Archive
 from phdstream.io.sinks.folder import ReleaseFolder
+from phdstream.io.sinks.follower import Follower
 from phdstream.streams.durable.stream import DurableStream, durable
 
 __all__ = ["RunReport", "run"]
@@ -34,7 +36,7 @@ class RunReport:
     ``first_tick`` to ``last_tick`` were taken by this run (none if the last is before the first). Of them those from
     ``first_release`` on are released in ``releases``. ``missing`` ticks of earlier runs are not in that folder. The
     next tick ends at ``next_end`` (None if there is none, or ticks go by rows). ``warning`` says if the last release is
-    expected, by its own noise, to be of little use.
+    expected, by its own noise, to be of little use. ``behind`` says which sinks lack ticks, and why.
     """
 
     first_tick: int
@@ -47,6 +49,7 @@ class RunReport:
     missing: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     private_notes: list[str] = field(default_factory=list)
+    behind: list[str] = field(default_factory=list)
 
     def summary(self) -> list[str]:
         """Return what was done and where to look, in words. Public."""
@@ -170,7 +173,19 @@ def _take_all(
     if stream.release is not None and stream.tick >= prepared.first:
         report.warning = stream.release.usefulness.warning
     report.private_notes = operator_notes(prepared, stream, config)
+    report.behind = _follow(config)
     return report
+
+
+def _follow(config: Config) -> list[str]:
+    """Bring every sink up to the folder; return what to say of those that fail. No release is harmed by that."""
+    behind = []
+    for settings in config.sinks:
+        follower = Follower(settings.name, settings.open, Archive(config.releases, config.domain, kept=1))
+        follower.catch_up()
+        behind += [follower.behind] if follower.behind else []
+        follower.close()
+    return behind
 
 
 def _publish(stream: DurableStream, folder: ReleaseFolder) -> None:

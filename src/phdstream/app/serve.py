@@ -72,6 +72,7 @@ def source_of(config: Config, path: Path) -> Any:
         about=promise,
         card=None if config.seed is not None else lambda tick: card(config, tick or None),
         reload=lambda: reloaded(config, path),
+        sinks={sink.name: sink.open for sink in config.sinks},
     )
 
 
@@ -86,6 +87,8 @@ def reloaded(config: Config, path: Path) -> ServiceSettings:
     before_too = config.clock, config.releases, config.state, config.format
     if alike != (*before, *before_too) or said(now) != said(config):
         raise InputError("what the stream promises, reads or writes has changed in the file: that cannot be reloaded.")
+    if now.sinks != config.sinks:
+        raise InputError("sinks have changed in the file: restart the service to take them over.")
     if now.domain.to_dict() != config.domain.to_dict():
         raise InputError("the domain has changed in the file: that cannot be reloaded.")
     return settings

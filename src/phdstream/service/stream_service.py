@@ -14,6 +14,8 @@ from typing import Any
 
 from phdstream.io.archive import Archive
 from phdstream.io.sinks.folder import ReleaseFolder
+from phdstream.io.sinks.follower import Follower
+from phdstream.io.sinks.protocol import OpenSink
 from phdstream.io.sources.clock import Clock
 from phdstream.io.sources.columns import Columns
 from phdstream.io.sources.reading import Reading
@@ -25,6 +27,7 @@ from phdstream.service.publisher import Publisher
 from phdstream.service.reader import Readers
 from phdstream.service.schedule import Schedule, SteadyClock
 from phdstream.service.settings import ServiceSettings
+from phdstream.service.sink_threads import SinkThread
 from phdstream.service.ticks import TickBoard
 from phdstream.service.tokens import Tokens
 from phdstream.streams.durable.stream import DurableStream
@@ -47,6 +50,7 @@ class Source:
     about: dict[str, Any] = field(default_factory=dict)
     card: Callable[[int], dict[str, Any]] | None = None
     reload: Callable[[], ServiceSettings] | None = None
+    sinks: dict[str, OpenSink] = field(default_factory=dict)
 
 
 class Announcer:
@@ -116,6 +120,10 @@ class StreamService:
         )
         self.board = TickBoard(self.archive, self.publisher, schedule, self.clock)
         self.schedule = schedule
+        self.sinks = [
+            SinkThread(Follower(name, opens, Archive(folder.folder, self.domain, kept=1)))
+            for name, opens in source.sinks.items()
+        ]
 
     def _copy(self) -> None:
         if self.settings.backup is not None:
@@ -129,6 +137,8 @@ class StreamService:
             except Exception as error:  # the release is out: nothing that is made of it may hold up the next
                 _LOG.error("a tick could not be made ready for the page", extra={"kind": type(error).__name__})
         self.announcer.announce(tick)
+        for sink in self.sinks:
+            sink.wake()
 
     def why_not_ready(self) -> list[str]:
         """Return what is wrong, in words that may be public; nothing if all is well."""
@@ -146,10 +156,14 @@ class StreamService:
     def start(self) -> None:
         """Begin to release ticks."""
         self.publisher.start()
+        for sink in self.sinks:
+            sink.start()
 
     def stop(self) -> None:
         """Finish what was received and the tick that is being taken, and let go of everything."""
         self.announcer.close()
         self.intake.close()
         self.publisher.stop()
+        for sink in self.sinks:
+            sink.stop()
         self._journal.close()

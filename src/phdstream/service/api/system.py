@@ -88,7 +88,11 @@ def reload(service: Service) -> None:
 @operate_router.get("/status", responses=problems(401, 403, 429, 503))
 def status(service: Service) -> dict[str, Any]:
     """Return what keeps the service from being ready, in full. For operators."""
-    return {"failure": service.publisher.failure, "why_not_ready": service.why_not_ready()}
+    return {
+        "failure": service.publisher.failure,
+        "why_not_ready": service.why_not_ready(),
+        "sinks": {sink.name: sink.behind for sink in service.sinks},
+    }
 
 
 @open_router.get("/health")
@@ -99,11 +103,12 @@ async def health() -> dict[str, str]:
 
 @open_router.get("/ready", responses=problems(503))
 def ready(service: Service) -> dict[str, str]:
-    """Tell whether ticks come out as scheduled."""
+    """Tell whether ticks come out as scheduled; a sink that is behind is named, and holds up nothing."""
     why = service.why_not_ready()
     if why:
         raise ProblemError(503, "; ".join(why))
-    return {"status": "ready"}
+    behind = [sink.name for sink in service.sinks if sink.behind]
+    return {"status": "ready"} | ({"sinks_behind": ", ".join(behind)} if behind else {})
 
 
 @router.get("/metrics", response_class=Response, responses=_TEXT | problems(401, 403, 429))
@@ -134,4 +139,14 @@ def _registry(service: StreamService) -> CollectorRegistry:
     for name, (text, value) in values.items():
         gauge = Gauge(f"phdstream_{name}", text, ["stream"], registry=registry)
         gauge.labels(service.settings.name).set(value)
+    _sink_gauges(service, registry)
     return registry
+
+
+def _sink_gauges(service: StreamService, registry: CollectorRegistry) -> None:
+    labels = ["stream", "sink"]
+    failing = Gauge("phdstream_sink_failing", "1: the sink is behind, and tried again", labels, registry=registry)
+    at = Gauge("phdstream_sink_tick", "the last tick that the sink was seen to have", labels, registry=registry)
+    for sink in service.sinks:
+        failing.labels(service.settings.name, sink.name).set(int(bool(sink.behind)))
+        at.labels(service.settings.name, sink.name).set(sink.tick)
