@@ -18,6 +18,8 @@ from phdstream.io.sinks.writers import check_format
 from phdstream.io.sources.clock import Clock
 from phdstream.io.sources.columns import Columns
 from phdstream.privacy import Simulation, Unit, unit_from_dict
+from phdstream.service.feeds.settings import KNOWN as SOURCE_KEYS
+from phdstream.service.feeds.settings import SourceSettings, read_source
 from phdstream.service.settings import KNOWN as SERVICE_KEYS
 from phdstream.service.settings import ServiceSettings, read_service
 from phdstream.streams.paper.stream import PHDStream
@@ -41,10 +43,11 @@ _KNOWN: dict[str, tuple[set[str], set[str]]] = {  # section: (required, optional
     "output": ({"releases", "state"}, {"format"}),
     "simulation": ({"seed"}, set()),
     "service": (set(), set(SERVICE_KEYS)),
+    "source": ({"type"}, SOURCE_KEYS),
     "account": (ACCOUNT_KEYS, set()),
     "about": (set(), set(ABOUT)),
 }
-_OPTIONAL_SECTIONS = {"stream", "simulation", "service", "account", "about"}
+_OPTIONAL_SECTIONS = {"stream", "simulation", "service", "source", "account", "about"}
 _METHODS: dict[str, Any] = {"tracking": TrackingStream, "phdstream": PHDStream}
 _ONLY_PHDSTREAM = ("counter", "threshold", "tree_share")
 
@@ -68,6 +71,7 @@ class Config:
     service: ServiceSettings
     account: AccountSettings | None = None
     about: dict[str, Any] = field(default_factory=dict)
+    source: SourceSettings | None = None
 
     def stream(self) -> Stream:
         """Return a new stream as configured. Without a sign column it is declared insert-only."""
@@ -139,6 +143,7 @@ def _build(sections: dict[str, Any], base: Path) -> Config:
         given, clock, rows, domain, unit, sections["privacy"]["epsilon"], method, options, seed, releases, state,
         _format(sections["output"], domain), read_service(sections.get("service", {}), base),
         _account(sections, base, releases, state), read_about(sections.get("about", {})),
+        _source(sections, base, clock),
     )  # fmt: skip
 
 
@@ -172,6 +177,14 @@ def _folders(output: dict[str, Any], base: Path) -> tuple[Path, Path]:
 def _account(sections: dict[str, Any], base: Path, releases: Path, state: Path) -> AccountSettings | None:
     apart = {"[output] releases": releases, "[output] state": state}
     return read_account(sections["account"], base, apart) if "account" in sections else None
+
+
+def _source(sections: dict[str, Any], base: Path, clock: Clock | None) -> SourceSettings | None:
+    if "source" not in sections:
+        return None
+    if clock is None:
+        raise ConfigError("[source] needs [ticks] every and start: ticks of so many rows are for files.")
+    return read_source(sections["source"], base)
 
 
 def _method(options: dict[str, Any]) -> str:

@@ -65,7 +65,8 @@ def ticks_of(config: Config) -> dict[str, Any]:
 def said(config: Config) -> dict[str, Any]:
     """Return what was said once and stays said: which event a row is, and in which tick. The end may move."""
     ticks = {key: value for key, value in ticks_of(config).items() if key not in ("end", "grace_seconds")}
-    return {"ticks": ticks} | {"input": config.input.to_dict()}
+    source = {} if config.source is None else {"source": config.source.to_dict()}
+    return {"ticks": ticks} | {"input": config.input.to_dict()} | source
 
 
 def prepare(
@@ -78,7 +79,8 @@ def prepare(
     """Find, compare and read the input for the ticks that are over, or that end by ``until``."""
     check_said(stream, config)
     ledger = ledger_of(stream)
-    prints = [fingerprint(path, ledger.prints) for path in config.input.files()]
+    paths = [] if config.source is not None and not config.input.patterns else config.input.files()
+    prints = [fingerprint(path, ledger.prints) for path in paths]
     refuse_twice(prints)
     fresh = [one for one in prints if not ledger.done(one, stream.tick)]
     clock: Clock | RowClock = config.clock or RowClock(config.rows_per_tick or 1)
@@ -100,7 +102,7 @@ def check_said(stream: DurableStream, config: Config) -> None:
     before, now = stream.notes.get("said"), said(config)
     if before is None or before == now:
         return
-    for section, values in now.items():
+    for section, values in ({"source": dict.fromkeys(before.get("source", ()))} | now).items():
         for key, value in values.items():
             was = before.get(section, {}).get(key)
             if was != value:

@@ -72,6 +72,7 @@ def source_of(config: Config, path: Path) -> Any:
         about=promise,
         card=None if config.seed is not None else lambda tick: card(config, tick or None),
         reload=lambda: reloaded(config, path),
+        feed=config.source,
     )
 
 
