@@ -38,6 +38,10 @@ class Broker:
         """Send messages that are stamped so many seconds after the start; on return the broker has them on disk."""
         raise NotImplementedError
 
+    def send_now(self, contents: Iterable[bytes]) -> None:
+        """Send messages that the broker stamps itself."""
+        raise NotImplementedError
+
     def send_rows(self, rows: Iterable[dict[str, Any]], arrived: float) -> None:
         self.send([json.dumps(one).encode() for one in rows], arrived)
 
@@ -46,16 +50,22 @@ class Broker:
 
 
 class KafkaBroker(Broker):
-    kind, partitions = "kafka", 3
+    kind, partitions, stamps = "kafka", 3, "CreateTime"
 
     def fresh(self) -> None:
-        from confluent_kafka import Producer
-        from confluent_kafka.admin import AdminClient, NewTopic
+        from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
         super().fresh()
         self.admin = AdminClient({"bootstrap.servers": self.server.address, "log_level": 0})
-        for made in self.admin.create_topics([NewTopic(self.topic, self.partitions, 1)]).values():
+        for made in self.admin.create_topics(
+            [NewTopic(self.topic, self.partitions, 1, config={"message.timestamp.type": self.stamps})]
+        ).values():
             made.result(30)
+        self.fresh_producer()
+
+    def fresh_producer(self) -> None:
+        from confluent_kafka import Producer
+
         self._producer = Producer(
             {"bootstrap.servers": self.server.address, "log_level": 0, "enable.idempotence": True, "linger.ms": 2}
         )
@@ -71,6 +81,9 @@ class KafkaBroker(Broker):
             self._producer.produce(self.topic, content, partition=self._sent % self.partitions, timestamp=stamp)
             self._producer.poll(0)
         assert self._producer.flush(60) == 0
+
+    def send_now(self, contents: Iterable[bytes]) -> None:
+        self.send(contents, time.time() - START.timestamp())
 
 
 class RedisBroker(Broker):
@@ -105,6 +118,12 @@ class RedisBroker(Broker):
                 )
             pipe.execute()
 
+    def send_now(self, contents: Iterable[bytes]) -> None:
+        with contextlib.closing(self.client()) as client:
+            for content in contents:
+                self._sent += 1
+                client.execute_command("XADD", f"{self.topic}:{'ab'[self._sent % 2]}", "*", "event", content)
+
 
 class PostgresBroker(Broker):
     kind = "postgresql"
@@ -131,6 +150,11 @@ class PostgresBroker(Broker):
         rows = [(stamp, None if one is None else one.decode("latin-1")) for one in contents]
         with contextlib.closing(self.connect()) as db:
             db.cursor().executemany(f"INSERT INTO {self.topic} (arrived, event) VALUES (%s, %s)", rows)
+
+    def send_now(self, contents: Iterable[bytes]) -> None:
+        rows = [(one.decode(),) for one in contents]
+        with contextlib.closing(self.connect()) as db:
+            db.cursor().executemany(f"INSERT INTO {self.topic} (event) VALUES (%s)", rows)
 
 
 def start_broker(kind: str, folder: Path) -> Broker:
