@@ -21,6 +21,8 @@ from phdstream.io.sinks.writers import check_format
 from phdstream.io.sources.clock import Clock
 from phdstream.io.sources.columns import Columns
 from phdstream.privacy import Simulation, Unit, unit_from_dict
+from phdstream.service.feeds.settings import KNOWN as SOURCE_KEYS
+from phdstream.service.feeds.settings import SourceSettings, read_source
 from phdstream.service.settings import KNOWN as SERVICE_KEYS
 from phdstream.service.settings import ServiceSettings, read_service
 from phdstream.streams.paper.stream import PHDStream
@@ -44,11 +46,12 @@ _KNOWN: dict[str, tuple[set[str], set[str]]] = {  # section: (required, optional
     "output": ({"releases", "state"}, {"format"}),
     "simulation": ({"seed"}, set()),
     "service": (set(), set(SERVICE_KEYS)),
+    "source": ({"type"}, SOURCE_KEYS),
     "engine": ({"type"}, ENGINE_KEYS - {"type"}),
     "account": (ACCOUNT_KEYS, set()),
     "about": (set(), set(ABOUT)),
 }
-_OPTIONAL_SECTIONS = {"stream", "simulation", "service", "engine", "account", "about"}
+_OPTIONAL_SECTIONS = {"stream", "simulation", "service", "source", "engine", "account", "about"}
 _SINKS = "sinks"
 _METHODS: dict[str, Any] = {"tracking": TrackingStream, "phdstream": PHDStream}
 _ONLY_PHDSTREAM = ("counter", "threshold", "tree_share")
@@ -75,6 +78,7 @@ class Config:
     about: dict[str, Any] = field(default_factory=dict)
     engine: EngineSettings | None = None
     sinks: tuple[SinkSettings, ...] = ()
+    source: SourceSettings | None = None
 
     def stream(self) -> Stream:
         """Return a new stream as configured. Without a sign column it is declared insert-only."""
@@ -148,6 +152,7 @@ def _build(sections: dict[str, Any], base: Path) -> Config:
         _account(sections, base, releases, state), read_about(sections.get("about", {})),
         _engine(sections, base, state, clock),
         read_sinks(sections.get(_SINKS, []), base),
+        _source(sections, base, clock),
     )  # fmt: skip
 
 
@@ -187,7 +192,17 @@ def _engine(sections: dict[str, Any], base: Path, state: Path, clock: Clock | No
     engine = read_engine(sections.get("engine", {}), base, state)
     if engine is not None and clock is None:
         raise ConfigError('[engine] type = "spark" needs ticks of time: set every and start in [ticks], not rows.')
+    if engine is not None and "source" in sections:
+        raise ConfigError("[engine] reads files, or a Structured Streaming query; take out [source].")
     return engine
+
+
+def _source(sections: dict[str, Any], base: Path, clock: Clock | None) -> SourceSettings | None:
+    if "source" not in sections:
+        return None
+    if clock is None:
+        raise ConfigError("[source] needs [ticks] every and start: ticks of so many rows are for files.")
+    return read_source(sections["source"], base)
 
 
 def _method(options: dict[str, Any]) -> str:

@@ -37,7 +37,10 @@ class Input:
     def files(self) -> list[Path]:
         """Return the files as they are now."""
         if not self.patterns:
-            raise ConfigError("[input] needs 'files' to read events from; without, `phdstream serve` takes them in.")
+            raise ConfigError(
+                "[input] needs 'files' to read events from; without, `phdstream serve` takes them in, or `run` reads a "
+                "[source]."
+            )
         return find_files(self.patterns, self.base)
 
     def to_dict(self) -> dict[str, Any]:

@@ -84,8 +84,9 @@ def ticks_of(config: Config) -> dict[str, Any]:
 def said(config: Config) -> dict[str, Any]:
     """Return what was said once and stays said: which event a row is, and in which tick. The end may move."""
     ticks = {key: value for key, value in ticks_of(config).items() if key not in ("end", "grace_seconds")}
-    engine = {} if config.engine is None else {"engine": config.engine.to_dict()}
-    return {"ticks": ticks} | {"input": config.input.to_dict()} | engine
+    places = {"source": config.source, "engine": config.engine}
+    more = {name: settings.to_dict() for name, settings in places.items() if settings is not None}
+    return {"ticks": ticks} | {"input": config.input.to_dict()} | more
 
 
 def prepare(
@@ -102,7 +103,8 @@ def prepare(
     """
     check_said(stream, config)
     ledger = ledger_of(stream)
-    prints = [fingerprint(path, ledger.prints) for path in config.input.files()]
+    paths = [] if config.source is not None and not config.input.patterns else config.input.files()
+    prints = [fingerprint(path, ledger.prints) for path in paths]
     refuse_twice(prints)
     fresh = [one for one in prints if not ledger.done(one, stream.tick)]
     clock: Clock | RowClock = config.clock or RowClock(config.rows_per_tick or 1)

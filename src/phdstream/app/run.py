@@ -4,6 +4,8 @@ First all input is read and gathered by tick (`phdstream.app.prepare`): nothing 
 commits its new state, and the release is published. A crash before the commit loses nothing and shows nothing; a crash
 after it is mended at the next start, which publishes the committed release again, bit for bit. Rows of ticks already
 committed are left out, so no event is counted twice.
+
+With a ``[source]``, all that it holds is read into the journal first, as a service reads it, by position.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from phdstream.account import charge
 from phdstream.app.config import Config
 from phdstream.app.findings import operator_notes, unusable
 from phdstream.app.prepare import Prepared, prepare, said, ticks_of
-from phdstream.app.waiting import Waiting, waiting_events
+from phdstream.app.waiting import Waiting, read_source_to_its_end, waiting_events
 from phdstream.errors import InputError, UnusableError
 from phdstream.io.archive import Archive
 from phdstream.io.sinks.folder import ReleaseFolder
@@ -119,14 +121,15 @@ def run(
         try:
             if not stream.tick and prepared.last < prepared.first:
                 return _not_begun(config, stream, prepared, asked.start_after)
-            if not stream.tick and not anyway and (why := unusable(prepared, config)):
+            files = config.source is None or config.input.patterns
+            if not stream.tick and not anyway and files and (why := unusable(prepared, config)):
                 raise UnusableError(f"{why} Nothing was spent. `phdstream check` shows more; --anyway goes on.")
             about = {"ticks": ticks_of(config)}
             releases = ReleaseFolder(config.releases, stream.id, about, config.format, asked.start_after)
             with releases.open(stream.tick, new_folder) as folder, waiting_events(config) as journal:
                 if journal and config.engine:
                     raise InputError("events that a service accepted wait here, and Spark cannot count them: serve.")
-                return _take_all(config, stream, prepared, folder, progress, journal)
+                return _take_all(config, stream, prepared, folder, progress, journal, now)
         finally:
             prepared.gathered.close()
 
@@ -146,6 +149,7 @@ def _take_all(
     folder: ReleaseFolder,
     progress: Callable[[int, int | None], None],
     journal: Waiting | None,
+    now: datetime,
 ) -> RunReport:
     """Take tick after tick, and report. Events that a service accepted for them are counted with those of files."""
     charge(config.account, stream)
@@ -156,6 +160,7 @@ def _take_all(
     _publish(stream, folder)  # once more, should an earlier run have stopped between commit and publication
     if journal:
         journal.bind(stream.id, stream.tick)
+        read_source_to_its_end(config, journal, now)
         prepared.gathered.further = journal.batches
     for number in range(prepared.first, prepared.last + 1):
         stream.update(*prepared.gathered.tick(number))

@@ -73,6 +73,7 @@ def source_of(config: Config, path: Path) -> Any:
         card=None if config.seed is not None else lambda tick: card(config, tick or None),
         reload=lambda: reloaded(config, path),
         sinks={sink.name: sink.open for sink in config.sinks},
+        feed=config.source,
     )
 
 

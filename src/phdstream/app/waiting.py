@@ -1,15 +1,16 @@
-"""Events that a service accepted and that wait in the private folder: `phdstream run` counts them, too. Private."""
+"""Events that a service accepted, or that a source holds: `phdstream run` counts them, too. Private."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any, Protocol
 
 from phdstream.app.config import Config
 from phdstream.errors import InputError
 
-__all__ = ["Waiting", "waiting_events"]
+__all__ = ["Waiting", "read_source_to_its_end", "waiting_events"]
 
 
 class Waiting(Protocol):
@@ -24,8 +25,8 @@ class Waiting(Protocol):
 
 @contextlib.contextmanager
 def waiting_events(config: Config) -> Iterator[Waiting | None]:
-    """Give the journal of accepted events, if a service ever took some in; it is locked meanwhile."""
-    if not (config.state / "intake.db").exists():
+    """Give the journal of accepted events, if a service took some in or there is a source; locked meanwhile."""
+    if config.source is None and not (config.state / "intake.db").exists():
         yield None
         return
     try:
@@ -33,10 +34,35 @@ def waiting_events(config: Config) -> Iterator[Waiting | None]:
         from phdstream.service.journal import Journal
     except ImportError:
         raise InputError(
-            f"events that a service accepted wait in {config.state}: install phdstream[service] to go on."
+            f"events that a service accepted wait in {config.state}, or [source] is to be read: install "
+            "phdstream[service] to go on."
         ) from None
     journal = Journal(config.state, config.input.columns.user is not None, sealing(config.service.key_file))
     try:
         yield journal
     finally:
         journal.close()
+
+
+def read_source_to_its_end(config: Config, journal: Any, now: datetime) -> None:
+    """Read all that the configured source holds into the journal, which is tied to its stream; none, if there is none.
+
+    What does not come to its tick by now is placed as a service would place it, by the broker's stamps.
+    """
+    if config.source is None:
+        return
+    from phdstream.service.feeds.choice import consumer_of
+    from phdstream.service.reader import Readers
+    from phdstream.service.schedule import Schedule
+
+    assert config.clock is not None
+    schedule = Schedule(config.clock, config.service, journal.closed, now)
+    readers = Readers(1, config.domain, config.clock, config.input.columns, config.input.reading)
+    try:
+        consumer = consumer_of(config.source, config.state, journal, readers.read, schedule)
+        try:
+            consumer.catch_up(now)
+        finally:
+            consumer.stop()
+    finally:
+        readers.close()

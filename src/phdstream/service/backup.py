@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from phdstream.errors import StateError
+from phdstream.service.feeds.dead_letters import NAME as LETTERS
 from phdstream.service.journal import NAME, Journal, copy_database
 from phdstream.streams.durable.commits import Marker
 from phdstream.streams.durable.folders import make_folder, sync_folder
@@ -49,6 +50,8 @@ def copy_state(state: Path, target: Path, journal: Journal | None = None) -> Pat
             journal.copy_to(new / NAME)
         elif (state / NAME).exists():
             copy_database(state / NAME, new / NAME)
+        if (state / LETTERS).exists():  # after the journal: what is longer than the journal says is cut off later
+            _copy_file(state / LETTERS, new / LETTERS)
         _write(new / _ABOUT, json.dumps(_about(new)).encode())
         sync_folder(new)
         if latest.exists():

@@ -35,10 +35,10 @@ from phdstream.io.sources.gathering import joined
 from phdstream.service.encryption import Plain
 from phdstream.streams.intake import EncodedEvents
 
-__all__ = ["NAME", "Answered", "Delivery", "Journal", "Part", "copy_database"]
+__all__ = ["NAME", "Answered", "ClosedTickError", "Delivery", "Followed", "Journal", "Part", "copy_database"]
 
 NAME = "intake.db"
-_FORMAT = 1
+_FORMAT = 2
 _LOCK = "intake.lock"
 _BUSY = 10_000
 _TABLES = """
@@ -48,6 +48,11 @@ CREATE INDEX events_by_tick ON events (tick, sign);
 CREATE TABLE deliveries (key BLOB PRIMARY KEY, payload BLOB NOT NULL, received INTEGER NOT NULL, answer TEXT NOT NULL)
   STRICT, WITHOUT ROWID;
 """
+_FEEDS = """
+CREATE TABLE positions (partition TEXT PRIMARY KEY, position TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE refused (reason TEXT PRIMARY KEY, rows INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+"""
+"""What format 2 has more than format 1: how far sources were read, and what of them was left out and why."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,22 @@ class Part:
     sign: int
     number: int
     rows: bytes
+
+
+class ClosedTickError(StateError):
+    """Events were to go into a tick that takes no more. Nothing was stored."""
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What was read of a source at a time: events by tick, how far each partition was read, how many rows were left
+    out by reason, and how long the file of dead letters is with those that belong to it.
+    """
+
+    parts: list[Part]
+    positions: dict[str, tuple[int, ...]]
+    refused: dict[str, int]
+    letters: int
 
 
 @dataclass(frozen=True)
@@ -111,12 +132,15 @@ class Journal:
         self._db.set_busy_timeout(_BUSY)
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "temp_store=MEMORY"):
             self._db.execute(f"PRAGMA {pragma}")
-        if self._db.execute("PRAGMA user_version").get == 0:
+        version = self._db.execute("PRAGMA user_version").get
+        if version in (0, 1):
             with self._writing() as db:
-                db.execute(_TABLES)
-                self._set("secret", secrets.token_hex(32))
+                if version == 0:
+                    db.execute(_TABLES)
+                    self._set("secret", secrets.token_hex(32))
+                db.execute(_FEEDS)
                 db.execute(f"PRAGMA user_version={_FORMAT}")
-        elif self._db.execute("PRAGMA user_version").get != _FORMAT:
+        elif version != _FORMAT:
             raise StateError(f"{self.path} is of another version of phdstream: use the one that wrote it.")
 
     @contextlib.contextmanager
@@ -182,16 +206,46 @@ class Journal:
     def accept(self, deliveries: Iterable[Delivery]) -> None:
         """Commit deliveries, all or none: their events, keys and answers. On return they are on the disk."""
         with self._writing() as db:
-            closed = self.closed
             for one in deliveries:
-                if any(part.tick <= closed for part in one.parts):  # closing waits for all that arrived before
-                    raise StateError("events came for a tick that is closed already. Nothing was stored.")
-                rows = [(p.tick, p.sign, self.sealed.seal(p.rows, _about(p.tick, p.sign))) for p in one.parts]
-                db.executemany("INSERT INTO events VALUES (?, ?, ?)", rows)
+                self._store(db, one.parts)
                 db.execute(
                     "INSERT INTO deliveries VALUES (?, ?, ?, ?)",
                     (one.key, one.payload, one.received, json.dumps(one.answer)),
                 )
+
+    def _store(self, db: apsw.Connection, parts: list[Part]) -> None:
+        closed = self.closed
+        if any(part.tick <= closed for part in parts):  # closing waits for all that arrived before
+            raise ClosedTickError("events came for a tick that is closed already. Nothing was stored.")
+        rows = [(p.tick, p.sign, self.sealed.seal(p.rows, _about(p.tick, p.sign))) for p in parts]
+        db.executemany("INSERT INTO events VALUES (?, ?, ?)", rows)
+
+    def follow(self, some: Followed) -> None:
+        """Commit what was read of a source, all or nothing: events and positions together. On return it is on disk."""
+        with self._writing() as db:
+            self._store(db, some.parts)
+            rows = [(name, json.dumps(position)) for name, position in some.positions.items()]
+            db.executemany("INSERT OR REPLACE INTO positions VALUES (?, ?)", rows)
+            count = "INSERT INTO refused VALUES (?, ?) ON CONFLICT (reason) DO UPDATE SET rows = rows + excluded.rows"
+            db.executemany(count, list(some.refused.items()))
+            self._set("letters", str(some.letters))
+
+    def positions(self) -> dict[str, tuple[int, ...]]:
+        """Return how far each partition of a source was read."""
+        with self._lock, self._named_errors():
+            found = self._db.execute("SELECT partition, position FROM positions").fetchall()
+        return {str(name): tuple(json.loads(str(position))) for name, position in found}
+
+    def refused(self) -> dict[str, int]:
+        """Return how many rows of a source were left out so far, by reason. **Private.**"""
+        with self._lock, self._named_errors():
+            return {str(why): int(rows) for why, rows in self._db.execute("SELECT reason, rows FROM refused")}
+
+    @property
+    def letters(self) -> int:
+        """How long the file of dead letters is, as far as it was committed."""
+        with self._lock, self._named_errors():
+            return int(self._about("letters") or 0)
 
     def close_tick(self, tick: int) -> None:
         """Let a tick, and all before it, take no more events: committed on return."""

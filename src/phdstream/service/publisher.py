@@ -1,11 +1,11 @@
 """Ticks close by the schedule and are released, one after the other, each once.
 
-For a tick that is due, in this order: every request received before is committed; the journal closes the tick, for
-ever; its events are counted and the stream's new state, release included, is committed; the events, now in the state
-as far as the method needs them, are erased from the journal; the state is copied to the backup, if there is one; the
-release is written to the public folder; readers are told. A crash before the state is committed leaves a closed tick
-whose events are all there, and of which nothing was seen: it is counted anew. A crash after it leaves a release in the
-state that is published as it is at the next start.
+For a tick that is due, in this order: every request received before is committed, and all that a source held; the
+journal closes the tick, for ever; its events are counted and the stream's new state, release included, is committed;
+the events, now in the state as far as the method needs them, are erased from the journal; the state is copied to the
+backup, if there is one; the release is written to the public folder; readers are told. A crash before the state is
+committed leaves a closed tick whose events are all there, and of which nothing was seen: it is counted anew. A crash
+after it leaves a release in the state that is published as it is at the next start.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from phdstream.errors import PhdstreamError
 from phdstream.io.sinks.folder import ReleaseFolder
@@ -35,7 +35,8 @@ class Publisher:
     """Owns the stream and its folder of releases, and runs in a thread of its own once started.
 
     ``open_stream`` opens both, and again after a failure; ``copy`` is called after every commit, before the release is
-    shown; ``announce`` is told of every tick that can be read. ``failure`` says what keeps ticks from being released.
+    shown; ``announce`` is told of every tick that can be read; ``drain`` waits for all that was sent before a moment.
+    ``failure`` says what keeps ticks from being released.
     """
 
     def __init__(
@@ -48,12 +49,14 @@ class Publisher:
         clock: SteadyClock,
         copy: Callable[[], None] = lambda: None,
         announce: Callable[[int], None] = lambda tick: None,
+        drain: Callable[[datetime], None] | None = None,
     ) -> None:
         self._open, self._journal, self._intake = open_stream, journal, intake
         self._schedule, self._clock, self._copy, self._announce = schedule, clock, copy, announce
         self._opened: Opened | None = opened
         self.failure, self.tick, self.first_release = "", opened[0].tick, opened[1].first_tick
         self._copied = -1
+        self._drain = intake.drain if drain is None else drain
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="publisher", daemon=True)
 
@@ -71,6 +74,8 @@ class Publisher:
         try:
             self.release_due()
         except Exception as error:
+            if self._stop.is_set():
+                return 0.0
             known = isinstance(error, PhdstreamError)
             self.failure = str(error) if known else f"an error that should not happen ({type(error).__name__})"
             _LOG.error("releases are held up", extra={"why": self.failure})
@@ -90,7 +95,7 @@ class Publisher:
         self._show(stream, folder)
         now = self._clock.now()
         for tick in range(stream.tick + 1, self._schedule.closed(now) + 1):
-            self._intake.drain(before=now)
+            self._drain(now)
             self._journal.close_tick(tick)
             stream.update(*self._journal.events(tick))
             remember = self._intake.settings.remember // _MICROSECOND
@@ -119,6 +124,10 @@ class Publisher:
             self._opened = None
             folder.close()
             stream.close()
+
+    def stopping(self) -> None:
+        """Begin no further tick, and wait for none that cannot be closed."""
+        self._stop.set()
 
     def stop(self) -> None:
         """Finish the tick that is being taken, and let go of the stream."""

@@ -8,6 +8,9 @@ tick that is still open, as ``late`` says. A time too far ahead (``ahead``) is r
 they kept. **If the machine's clock jumps**, the service goes on by the time that has really passed: it follows a new
 time at once if it is off by a few seconds, otherwise after that time has been steady for ten minutes. Its own time
 never goes back, so a tick that is closed stays closed.
+
+**From a broker** (`phdstream.service.feeds`) the same rule, by the broker's own stamp of arrival: when the service was
+up, and how fast it read, plays no part.
 """
 
 from __future__ import annotations
@@ -100,11 +103,25 @@ class Schedule:
 
     def place(self, tick: int, arrived: datetime) -> int | str:
         """Return the tick that an event of ``tick`` goes to if it arrived at a moment, or why it goes to none."""
+        return self._place(tick, arrived, self.closed(arrived))
+
+    def place_stamped(self, tick: int, arrived: datetime, closed: int) -> int | str:
+        """Return the same for an event that a broker stamped with its arrival, maybe long before it is read here.
+
+        The stamp and the clock decide, not when the service was up: the tick takes it if it was stamped before the
+        tick closed by the clock. (``closed`` ticks were handed over, and take nothing more whatever the stamp is.)
+        """
+        return self._place(tick, arrived, max(closed, self.clock.over(arrived)))
+
+    def alike(self, arrived: datetime) -> tuple[int, int]:
+        """Return what `place_stamped` asks about a stamp: events of the same tick and equal answers go together."""
+        return self.clock.over(arrived), self.clock.until(arrived + self.settings.ahead)
+
+    def _place(self, tick: int, arrived: datetime, closed: int) -> int | str:
         if tick < 1:
             return BEFORE
         if self.clock.count is not None and tick > self.clock.count:
             return AFTER
-        closed = self.closed(arrived)
         if tick > self.clock.until(arrived + self.settings.ahead) + 1:
             return EARLY
         if tick > closed:

@@ -21,6 +21,9 @@ from phdstream.io.sources.columns import Columns
 from phdstream.io.sources.reading import Reading
 from phdstream.service.backup import copy_state
 from phdstream.service.encryption import sealing
+from phdstream.service.feeds.choice import consumer_of
+from phdstream.service.feeds.consumer import Consumer
+from phdstream.service.feeds.settings import SourceSettings
 from phdstream.service.intake import Intake
 from phdstream.service.journal import Journal
 from phdstream.service.publisher import Publisher
@@ -39,7 +42,10 @@ _LOG = logging.getLogger("phdstream.service")
 
 @dataclass(frozen=True)
 class Source:
-    """What a stream to be served is made of. ``open`` opens its private folder and its folder of releases."""
+    """What a stream to be served is made of. ``open`` opens its private folder and its folder of releases.
+
+    ``feed``: where events are read from, besides those that are posted.
+    """
 
     open: Callable[[], tuple[DurableStream, ReleaseFolder]]
     state: Path
@@ -51,6 +57,7 @@ class Source:
     card: Callable[[int], dict[str, Any]] | None = None
     reload: Callable[[], ServiceSettings] | None = None
     sinks: dict[str, OpenSink] = field(default_factory=dict)
+    feed: SourceSettings | None = None
 
 
 class Announcer:
@@ -105,6 +112,9 @@ class StreamService:
             started: datetime = self.clock.now()
             schedule = Schedule(source.clock, self.settings, self._journal.closed, started)
             readers = Readers(self.settings.readers, self.domain, source.clock, source.columns, source.reading)
+            self.consumer: Consumer | None = None
+            if source.feed is not None:
+                self.consumer = consumer_of(source.feed, source.state, self._journal, readers.read, schedule)
         except BaseException:
             if hasattr(self, "_journal"):
                 self._journal.close()
@@ -116,14 +126,21 @@ class StreamService:
         self.prepare: Callable[[int], object] = lambda tick: None
         self.intake = Intake(self._journal, readers, schedule, self.clock, self.settings)
         self.publisher = Publisher(
-            source.open, opened, self._journal, self.intake, schedule, self.clock, self._copy, self._announce
-        )
+            source.open, opened, self._journal, self.intake, schedule, self.clock, self._copy, self._announce,
+            self._drain,
+        )  # fmt: skip
         self.board = TickBoard(self.archive, self.publisher, schedule, self.clock)
         self.schedule = schedule
         self.sinks = [
             SinkThread(Follower(name, opens, Archive(folder.folder, self.domain, kept=1)))
             for name, opens in source.sinks.items()
         ]
+
+    def _drain(self, before: datetime) -> None:
+        """Wait for all that was sent before a moment, by whichever way."""
+        if self.consumer is not None:
+            self.consumer.drain(before)
+        self.intake.drain(before)
 
     def _copy(self) -> None:
         if self.settings.backup is not None:
@@ -143,6 +160,7 @@ class StreamService:
     def why_not_ready(self) -> list[str]:
         """Return what is wrong, in words that may be public; nothing if all is well."""
         why = ["releases are held up: see the log"] if self.publisher.failure else []
+        why += ["the source cannot be read: see the log"] if self.consumer and self.consumer.failure else []
         why += ["the machine's clock has jumped"] if self.clock.jumped else []
         missing = self.board.missing()
         return why + ([f"ticks are missing: {', '.join(map(str, missing[:10]))}"] if missing else [])
@@ -154,7 +172,9 @@ class StreamService:
             self._journal.sealed = sealing(self.settings.key_file)
 
     def start(self) -> None:
-        """Begin to release ticks."""
+        """Begin to read the source, if there is one, and to release ticks."""
+        if self.consumer is not None:
+            self.consumer.start()
         self.publisher.start()
         for sink in self.sinks:
             sink.start()
@@ -162,6 +182,9 @@ class StreamService:
     def stop(self) -> None:
         """Finish what was received and the tick that is being taken, and let go of everything."""
         self.announcer.close()
+        self.publisher.stopping()
+        if self.consumer is not None:
+            self.consumer.stop()
         self.intake.close()
         self.publisher.stop()
         for sink in self.sinks:

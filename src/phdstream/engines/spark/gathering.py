@@ -42,7 +42,7 @@ class SparkGathered:
     def __init__(
         self, engine: SparkEngine, stream: DurableStream, coder: RowCoder, files: list[Print], first: int, last: int
     ) -> None:
-        self._engine, self._holder = engine, TickHolder(engine, stream.unit)
+        self._engine, self._holder = engine, TickHolder(engine, stream.unit, stream.deletes)
         self.tally, self.per_tick = Tally(), Counter[int]()
         self.sample: dict[bool, list[Any]] = {True: [], False: []}
         self.further: Callable[[int, int], list[Any]] = lambda tick, sign: []
@@ -76,7 +76,7 @@ class SparkGathered:
         (record,) = [one for one in self.records if one.print.path == Path(unquote(urlparse(path).path))]
         record.ticks[tick] = number, total
 
-    def tick(self, number: int, keep: bool = False) -> tuple[HeldEvents, HeldEvents]:
+    def tick(self, number: int, keep: bool = False) -> tuple[HeldEvents, HeldEvents | None]:
         """Return the inserts and the deletes of a tick, held by the engine."""
         return self._holder.hold(number, self._rows.tick(number) if self._rows else self._nothing())
 
