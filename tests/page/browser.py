@@ -16,7 +16,7 @@ FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
-needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here: apt-get install chromium")
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed (`make services` gets it)")
 
 
 @contextmanager

@@ -10,6 +10,13 @@ from phdstream.io.archive import open_archive
 from phdstream.io.sinks import redis_stream
 from tests.io.sinks.places import follower, one
 
+
+def at_each_tick() -> bool:
+    """Say which tick comes next, and go on."""
+    print(f"tick {following.tick + 1}", flush=True)
+    return False
+
+
 if __name__ == "__main__":
     redis_stream.AT_ONCE = 40  # so that ticks are there in part, too
     following = follower(one(json.loads(sys.argv[2])), open_archive(Path(sys.argv[1])))
@@ -17,7 +24,7 @@ if __name__ == "__main__":
     print("ready", flush=True)
     sys.stdin.readline()
     for _ in range(100):
-        if following.catch_up():
+        if following.catch_up(at_each_tick):
             print("done", flush=True)
             break
     following.close()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import psycopg
 import pytest
 import shapely
 
@@ -121,11 +122,11 @@ def test_a_table_of_somebody_else_is_left_alone(place: OnPostgis, tmp_path: Path
     assert place.ask("SELECT to_regclass('maps.theirs_ticks')") == [(None,)]
 
 
-def test_gdal_reads_it(place: OnPostgis, tmp_path: Path) -> None:
-    pyogrio = pytest.importorskip("pyogrio")
-    if "PostgreSQL" not in pyogrio.list_drivers():
-        pytest.skip("this GDAL has no driver for PostgreSQL")
-    assert all_published(place.settings("gdal"), folder_of(tmp_path, 2))
-    frame = pyogrio.read_dataframe(f"PG:{place.table('gdal')['connection']}", layer="maps.gdal_cells_latest")
+@pytest.mark.filterwarnings("ignore:pandas only supports SQLAlchemy")
+def test_geopandas_reads_it(place: OnPostgis, tmp_path: Path) -> None:
+    geopandas = pytest.importorskip("geopandas")
+    assert all_published(place.settings("frames"), folder_of(tmp_path, 2))
+    with psycopg.connect(place.table("frames")["connection"]) as connection:
+        frame = geopandas.read_postgis("SELECT * FROM maps.frames_cells_latest", connection, geom_col="geom")
     assert frame.crs.to_epsg() == 4326
     assert frame["count"].sum() > 0
