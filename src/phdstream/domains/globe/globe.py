@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains.arguments import check_depth, check_names
+from phdstream.domains.chunks import in_chunks
 from phdstream.domains.codes import ROOT, child_nodes, hash_uniform
 from phdstream.domains.domain import CoveredShare, Domain
 from phdstream.domains.globe.cell_bounds import WORLD, cell_bounds, drawn_corners, face_bounds
@@ -82,11 +83,16 @@ class Globe(Domain):
 
     def encode(self, points: Floats) -> tuple[Ints, Bools]:
         """Return each point's code and whether it is on the globe; NaN and infinity, or 181 degrees, are not."""
-        lon, lat = points[:, 0], points[:, 1]
-        inside: Bools = (np.abs(lon) <= 180) & (np.abs(lat) <= 90)
-        lon, lat = np.where(inside, lon, 0.0), np.where(inside, lat, 0.0)
-        face, u, v = to_face(np.where(lon == 180, -180.0, lon), lat)  # one meridian, but rounding parts the two
-        return codes_of(face, grid_position(u, self._finest), grid_position(v, self._finest), self._finest), inside
+        inside: Bools = (np.abs(points) <= (180, 90)).all(axis=1)
+        codes = np.empty(len(points), dtype=np.int64)
+
+        def encode_some(rows: slice) -> None:
+            face, u, v = to_face(*np.where(inside[rows, None], points[rows], 0.0).T)
+            i, j = grid_position(u, self._finest), grid_position(v, self._finest)
+            codes[rows] = codes_of(face, i, j, self._finest)
+
+        in_chunks(encode_some, len(points))
+        return codes, inside
 
     def children(self, nodes: Ints) -> tuple[Ints, Ints, Floats]:
         """Return the children of nodes of one level, the position of each one's parent, and its share of the area."""

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from phdstream.arrays import Floats, Ints
+from phdstream.domains.sines import sine_and_cosine
 
 __all__ = ["Cells", "cells_of", "codes_of", "corners", "grid_position", "spherical_area", "to_face", "to_lon_lat"]
 
@@ -54,18 +55,14 @@ def to_face(lon: Floats, lat: Floats) -> tuple[Ints, Floats, Floats]:
     >>> face.tolist(), round(float(u[0]), 3)
     ([0, 2], 0.176)
     """
-    x, y, z = _unit_vector(np.radians(lon), np.radians(lat))
+    (z, across), (north, east) = sine_and_cosine(lat), sine_and_cosine(lon)
+    x, y = east * across, north * across
     ax, ay, az = np.abs(x), np.abs(y), np.abs(z)
     axis = np.where((ax > ay) & (ax > az), 0, np.where((ay >= ax) & (ay > az), 1, 2))
     along = np.where(axis == 0, x, np.where(axis == 1, y, z))
     p, q = np.where(axis == 0, y, -x) / along, np.where(axis == 2, -y, z) / along
     behind = along < 0
     return axis + 3 * behind, np.where(behind, q, p), np.where(behind, p, q)
-
-
-def _unit_vector(lon: Floats, lat: Floats) -> tuple[Floats, Floats, Floats]:
-    across = np.cos(lat)
-    return np.cos(lon) * across, np.sin(lon) * across, np.sin(lat)
 
 
 def to_lon_lat(face: Ints, u: Floats, v: Floats) -> tuple[Floats, Floats]:

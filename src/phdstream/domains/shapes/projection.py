@@ -10,10 +10,14 @@ from typing import Any
 import numpy as np
 
 from phdstream.arrays import Floats
+from phdstream.domains.shapes.equal_area import to_equal_area
 from phdstream.errors import InputError, shown
 
 __all__ = ["EQUAL_AREA", "Projection", "crs_name", "is_geographic", "need"]
 
+EQUAL_AREA = "ESRI:54034"
+"""World Cylindrical Equal Area: areas are right everywhere, and rectangles of degrees stay rectangles."""
+_DEGREES = ("EPSG:4326", "OGC:CRS84")
 _CODE = re.compile(r"(EPSG|ESRI|OGC):[0-9A-Z]+")
 
 
@@ -67,6 +71,11 @@ class Projection:
         """Whether points stay as they are."""
         return self.crs == self.tree_crs
 
+    @property
+    def from_degrees(self) -> bool:
+        """Whether it is the one from degrees of WGS 84 to the equal-area map, which takes no library."""
+        return self.crs in _DEGREES and self.tree_crs == EQUAL_AREA
+
     @cached_property
     def _transformers(self) -> tuple[Any, Any]:
         pyproj = need("pyproj")
@@ -81,6 +90,8 @@ class Projection:
 
     def forward(self, points: Floats) -> Floats:
         """Return points (n, 2) in the tree's system; what has no image is infinite."""
+        if self.from_degrees:
+            return to_equal_area(points)
         return points if self.identity else self._apply(0, points)
 
     def backward(self, points: Floats) -> Floats:
@@ -91,10 +102,6 @@ class Projection:
         mapped = np.array(points.T, dtype=np.float64, order="C")
         self._transformers[direction].transform(*mapped, inplace=True)
         return mapped.T
-
-
-EQUAL_AREA = "ESRI:54034"
-"""World Cylindrical Equal Area: areas are right everywhere, and rectangles of degrees stay rectangles."""
 
 
 def is_geographic(crs: Any) -> bool:
