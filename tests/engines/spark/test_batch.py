@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
+import shapely
 
 import phdstream as phd
-from phdstream.domains import Domain
+from phdstream.domains import ROOT, Domain
 from phdstream.engines.spark import SparkEngine, run_batch
 from phdstream.engines.spark.encoding import RowCoder
 from phdstream.errors import InputError, StateError
@@ -23,19 +24,20 @@ from tests.domains.test_every_domain import DOMAINS
 from tests.engines.spark.streams import CLOCK, TICKS, gathered, invented, same
 
 pytestmark = pytest.mark.slow
+SAID_IN_SQL = (
+    "box", "box of three dimensions", "islands", "islands by quarters", "islands in degrees", "globe",
+)  # fmt: skip
 METHODS = {"tracking": phd.TrackingStream, "paper": phd.PHDStream}
 
 
-@pytest.mark.parametrize("make", DOMAINS.values(), ids=list(DOMAINS))
-def test_every_domain_and_both_methods_are_equal_to_the_bit(
-    spark: Any, make: Callable[[], Domain], tmp_path: Path
-) -> None:
-    events = invented(tmp_path, make())
+@pytest.mark.parametrize("domain_name", DOMAINS)
+def test_every_domain_and_both_methods_are_equal_to_the_bit(spark: Any, domain_name: str, tmp_path: Path) -> None:
+    events = invented(tmp_path, DOMAINS[domain_name]())
     for name, method in METHODS.items():
         ours, theirs = (method(events.domain, 1.0, phd.Event(), noise=Simulation(5)) for _ in range(2))
         engine, rows = SparkEngine(spark, str(tmp_path / name)), gathered(events)
         frame = spark.read.parquet(str(events.path))
-        assert events.coder.in_sql(frame) == (type(events.domain) is phd.Box)
+        assert events.coder.in_sql(frame) == (domain_name in SAID_IN_SQL)
         for release in run_batch(ours, engine, frame, events.coder, TICKS):
             assert same(release, theirs.update(*rows.tick(release.tick)))
         assert ours.tick == TICKS
@@ -52,24 +54,38 @@ def test_users_are_bounded_as_they_are_here(spark: Any, method: Any, tmp_path: P
     assert theirs.private_tally.over_bound > 100
 
 
-def test_codes_at_the_edges_of_cells(spark: Any) -> None:
+def edges_of(domain: Domain) -> np.ndarray:
+    """Return corners of cells of all sizes, and of what is cut away."""
+    corners = []
+    for level in range(1, domain.depth + 1, 3):
+        nodes = np.unique(
+            domain.nodes_of(domain.encode(domain.sample(np.array([ROOT]), np.array([300]), level))[0], level)
+        )
+        box = domain.bounds(nodes)
+        corners += [box[:, [0, 1]], box[:, [2, 3]], box[:, [0, 3]]]
+    if isinstance(domain, phd.Region):
+        corners.append(shapely.get_coordinates(domain.outline()))
+    return np.concatenate(corners)
+
+
+@pytest.mark.parametrize("name", ["box", "globe", "islands", "islands in degrees"])
+def test_codes_at_the_edges_of_cells(spark: Any, name: str) -> None:
     """Points on, just below and just above every kind of edge: rounding must not tell the two apart."""
-    box = phd.Box([(-74.3, -73.7), (40.5, 41.0)], depth=50)
-    rng = np.random.default_rng(1)
-    edges = np.column_stack([rng.choice(phd.Box([(low, high)], depth=12).edges(0), 4000) for low, high in
-                             ((-74.3, -73.7), (40.5, 41.0))])  # fmt: skip
-    near = np.concatenate(
-        [edges, np.nextafter(edges, np.inf), np.nextafter(edges, -np.inf), rng.normal(0, 60, edges.shape)]
-    )
-    near[:3] = [[np.inf, 40.7], [-np.inf, 40.7], [-74.3, 41.0]]
+    domain = DOMAINS[name]()
+    edges, rng = edges_of(domain), np.random.default_rng(1)
+    worldwide = rng.uniform((-200, -100), (200, 100), (5000, 2))
+    near = np.concatenate([edges, np.nextafter(edges, np.inf), np.nextafter(edges, -np.inf), worldwide])
+    quarters = np.array([(x, y) for x in range(-180, 181, 45) for y in range(-90, 91, 45)])
+    near = np.concatenate([near, quarters, [[np.inf, 40.7], [-np.inf, 40.7], [1e300, 41.0], [0, -0.0]]])
     frame = spark.createDataFrame(
-        [(*map(float, point), number) for number, point in enumerate(near)], "x double, y double, n int"
+        pa.table({"x": near[:, 0], "y": near[:, 1], "n": np.arange(len(near), dtype=np.int32)})
     )
     frame = frame.selectExpr("x", "y", "cast(date_add(date'2026-01-01', n) as timestamp_ntz) as t")
-    coder = RowCoder(box, CLOCK, Columns(("x", "y"), "t"))
+    coder = RowCoder(domain, CLOCK, Columns(("x", "y"), "t"))
     assert coder.in_sql(frame)
     found = coder.coded(frame).toArrow().sort_by("tick")
-    codes, inside = box.encode(near)
+    codes, inside = domain.encode(near)
+    assert 100 < inside.sum() < len(near)
     np.testing.assert_array_equal(found["tick"].to_numpy(), np.flatnonzero(inside) + 1)
     np.testing.assert_array_equal(found["code"].to_numpy(), codes[inside])
 

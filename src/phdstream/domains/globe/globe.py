@@ -83,7 +83,7 @@ class Globe(Domain):
 
     def encode(self, points: Floats) -> tuple[Ints, Bools]:
         """Return each point's code and whether it is on the globe; NaN and infinity, or 181 degrees, are not."""
-        inside: Bools = (np.abs(points) <= (180, 90)).all(axis=1)
+        inside = np.asarray((np.abs(points) <= (180, 90)).all(axis=1))
         codes = np.empty(len(points), dtype=np.int64)
 
         def encode_some(rows: slice) -> None:

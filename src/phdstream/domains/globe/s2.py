@@ -22,11 +22,23 @@ import numpy as np
 from phdstream.arrays import Floats, Ints
 from phdstream.domains.sines import sine_and_cosine
 
-__all__ = ["Cells", "cells_of", "codes_of", "corners", "grid_position", "spherical_area", "to_face", "to_lon_lat"]
+__all__ = [
+    "CHUNK",
+    "TO_CURVE",
+    "Cells",
+    "cells_of",
+    "chunks_of",
+    "codes_of",
+    "corners",
+    "grid_position",
+    "spherical_area",
+    "to_face",
+    "to_lon_lat",
+]
 
-_CHUNK = 4
+CHUNK = 4
 """Levels of the curve that one look-up takes: the table has 4^4 entries for each of 4 orientations, as S2's has."""
-_MASK = (1 << _CHUNK) - 1
+_MASK = (1 << CHUNK) - 1
 _SWAP = 1
 """The orientation in which i and j change places; that of odd faces, and of the first and last quarter of a curve."""
 _CURVES = np.array([[0, 1, 3, 2], [0, 2, 3, 1], [3, 2, 0, 1], [3, 1, 0, 2]])
@@ -109,29 +121,34 @@ def _curve_tables() -> tuple[Ints, Ints]:
 
     Both are indexed, and filled, with the orientation in the lowest two bits.
     """
-    entry = np.arange(4 << 2 * _CHUNK)
+    entry = np.arange(4 << 2 * CHUNK)
     position, turned = entry >> 2, entry & 3
     i, j = np.zeros_like(entry), np.zeros_like(entry)
-    for step in reversed(range(_CHUNK)):
+    for step in reversed(range(CHUNK)):
         quarter = position >> 2 * step & 3
         quadrant = _CURVES[turned, quarter]
         i, j, turned = i << 1 | quadrant >> 1, j << 1 | quadrant & 1, turned ^ _TURNS[quarter]
-    to_grid = (i << _CHUNK | j) << 2 | turned
+    to_grid = (i << CHUNK | j) << 2 | turned
     to_curve = np.empty_like(entry)
     to_curve[to_grid & ~3 | entry & 3] = entry & ~3 | turned
     return to_grid, to_curve
 
 
-_TO_GRID, _TO_CURVE = _curve_tables()
+_TO_GRID, TO_CURVE = _curve_tables()
 
 
 def _start(face: Ints, level: int) -> tuple[Ints, range]:
-    """Return the orientation to start with and the chunks to take, the first padded with zeros on its left.
+    """Return the orientation to start with and the chunks to take.
 
     A level of zeros keeps to position zero and swaps the orientation; an odd number of them is swapped back here (it
     is odd when the level is, as a chunk is even).
     """
-    return (face ^ level) & _SWAP, range((level - 1) // _CHUNK, -1, -1)
+    return (face ^ level) & _SWAP, chunks_of(level)
+
+
+def chunks_of(level: int) -> range:
+    """Return the chunks of a level to take, the first padded with zeros on its left."""
+    return range((level - 1) // CHUNK, -1, -1)
 
 
 def codes_of(face: Ints, i: Ints, j: Ints, level: int) -> Ints:
@@ -143,9 +160,9 @@ def codes_of(face: Ints, i: Ints, j: Ints, level: int) -> Ints:
     position = np.zeros_like(face)
     turned, chunks = _start(face, level)
     for k in chunks:
-        low = _CHUNK * k
-        found = _TO_CURVE[((i >> low & _MASK) << _CHUNK | j >> low & _MASK) << 2 | turned]
-        position, turned = position << 2 * _CHUNK | found >> 2, found & 3
+        low = CHUNK * k
+        found = TO_CURVE[((i >> low & _MASK) << CHUNK | j >> low & _MASK) << 2 | turned]
+        position, turned = position << 2 * CHUNK | found >> 2, found & 3
     return face << 2 * level | position
 
 
@@ -156,8 +173,8 @@ def _grid_of(codes: Ints, level: int) -> tuple[Ints, Ints, Ints]:
     i, j = np.zeros_like(codes), np.zeros_like(codes)
     turned, chunks = _start(face, level)
     for k in chunks:
-        found = _TO_GRID[(position >> 2 * _CHUNK * k & ((1 << 2 * _CHUNK) - 1)) << 2 | turned]
-        i, j, turned = i << _CHUNK | found >> _CHUNK + 2, j << _CHUNK | found >> 2 & _MASK, found & 3
+        found = _TO_GRID[(position >> 2 * CHUNK * k & ((1 << 2 * CHUNK) - 1)) << 2 | turned]
+        i, j, turned = i << CHUNK | found >> CHUNK + 2, j << CHUNK | found >> 2 & _MASK, found & 3
     return face, i, j
 
 

@@ -13,11 +13,11 @@ from phdstream.domains.box import Box
 from phdstream.domains.codes import ROOT, hash_uniform
 from phdstream.domains.shapes.cover import ShapeCover
 
-__all__ = ["ClippedNodes"]
+__all__ = ["CUT", "WHOLE", "ClippedNodes"]
 
 _GRID_BITS = 16
 """Codes are sorted into nodes of at most this many halvings, before any geometry is asked."""
-_UNKNOWN, _EMPTY, _WHOLE, _CUT = range(4)
+_UNKNOWN, _EMPTY, WHOLE, CUT = range(4)
 _WHOLE_SHARE = 1 - 1e-9
 """A piece with this share of its rectangle's area is taken as the whole rectangle."""
 
@@ -116,9 +116,15 @@ class ClippedNodes:
         nodes = self._box.nodes_of(codes, self._grid_level)
         new = np.unique(nodes[self._kind[nodes] == _UNKNOWN])
         area, cut = self._found(new)
-        self._kind[new] = np.where(cut, _CUT, np.where(area > 0, _WHOLE, _EMPTY))
+        self._kind[new] = np.where(cut, CUT, np.where(area > 0, WHOLE, _EMPTY))
         kind = self._kind[nodes]
-        return kind == _WHOLE, kind == _CUT
+        return kind == WHOLE, kind == CUT
+
+    def all_kinds(self) -> tuple[int, bytes]:
+        """Return the bits of the grid's level, and for each of its codes whether it is `WHOLE`, `CUT` or neither."""
+        bits = int(self._box.bits_through[self._grid_level])
+        self.kinds(np.arange(1 << bits) << (self._box.total_bits - bits))
+        return bits, self._kind[1 << bits :].tobytes()
 
     def covered(self, nodes: Ints, shapes: NDArray[Any], exact: Bools) -> Floats:
         """Return the share of each node's area inside the shape at the same position.

@@ -38,7 +38,8 @@ class Region(Domain):
     not in the tree; a node's count is spread by area. The rectangles are those of a `Box`: with ``fanout=4``
     this is a region quadtree. Points in degrees (a geographic ``crs``) are put on an equal-area map unless
     ``tree_crs`` names another. Clipping happens when a node is first visited, and is kept. ``depth`` and
-    ``resolution`` are as for `Box`, in units of ``tree_crs``.
+    ``resolution`` are as for `Box`, in units of ``tree_crs``. ``rectangles`` is that `Box`, and
+    ``projection`` the way there.
 
     >>> triangle = Region(shapely.Polygon([(0, 0), (1, 0), (0, 1)]), depth=8)
     >>> triangle.encode(np.array([[0.2, 0.2], [0.9, 0.9]]))[1].tolist()
@@ -65,17 +66,21 @@ class Region(Domain):
         check_valid(parts)
         if tree_crs is None and is_geographic(crs):
             tree_crs = EQUAL_AREA
-        self._projection, self._source = Projection(crs, tree_crs), shapely.multipolygons(parts)
-        self.crs = self._projection.crs
+        self.projection, self._source = Projection(crs, tree_crs), shapely.multipolygons(parts)
+        self.crs = self.projection.crs
         self._locator = PointLocator(self._source)
-        shape = shapely.union_all(project_geometries(parts, self._projection))
+        shape = shapely.union_all(project_geometries(parts, self.projection))
         west, south, east, north = shapely.bounds(shape)
         names = ("lon", "lat") if names is None and is_geographic(crs) else names
-        bounds, planar = [(west, east), (south, north)], self._projection.tree_crs
-        self._box = Box(bounds, fanout=fanout, depth=depth, names=names, crs=planar, resolution=resolution)
-        self.fanout, self.level_bits, self.names = self._box.fanout, self._box.level_bits, self._box.names
-        self._clipped = ClippedNodes(self._box, shape)
-        self._sampler = RegionSampler(self._box, self._clipped, self._source, self._projection)
+        bounds, planar = [(west, east), (south, north)], self.projection.tree_crs
+        self.rectangles = Box(bounds, fanout=fanout, depth=depth, names=names, crs=planar, resolution=resolution)
+        self.fanout, self.level_bits, self.names = (
+            self.rectangles.fanout,
+            self.rectangles.level_bits,
+            self.rectangles.names,
+        )
+        self._clipped = ClippedNodes(self.rectangles, shape)
+        self._sampler = RegionSampler(self.rectangles, self._clipped, self._source, self.projection)
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Self:
@@ -89,7 +94,7 @@ class Region(Domain):
     @property
     def cell_metres(self) -> float | None:
         """How wide the finest cells are, in metres."""
-        return self._box.cell_metres
+        return self.rectangles.cell_metres
 
     @property
     def grid_axes(self) -> int:
@@ -101,7 +106,7 @@ class Region(Domain):
         codes, inside = np.empty(len(points), dtype=np.int64), np.empty(len(points), dtype=bool)
 
         def encode_some(rows: slice) -> None:
-            codes[rows], inside[rows] = self._box.encode(self._projection.forward(points[rows]))
+            codes[rows], inside[rows] = self.rectangles.encode(self.projection.forward(points[rows]))
 
         in_order(encode_some, 0, len(points))
         rows = np.flatnonzero(inside)
@@ -110,9 +115,16 @@ class Region(Domain):
         inside[edge] = self._locator(points[edge])
         return codes, inside
 
+    def coarse_kinds(self) -> tuple[int, bytes]:
+        """Return how many first bits of a code name a cell of a coarse grid, and of what kind each such cell is.
+
+        A byte for each: `WHOLE`, `CUT` by a boundary, or outside.
+        """
+        return self._clipped.all_kinds()
+
     def children(self, nodes: Ints) -> tuple[Ints, Ints, Floats]:
         """Return the children that have area inside; shares are by that area. See `Domain.children`."""
-        children, parent, _ = self._box.children(nodes)
+        children, parent, _ = self.rectangles.children(nodes)
         area = self._clipped.areas(children)
         there = area > 0
         children, parent, area = children[there], parent[there], area[there]
@@ -124,14 +136,14 @@ class Region(Domain):
 
     def bounds(self, nodes: Ints) -> Floats:
         """Return the corners of the nodes' rectangles in users' coordinates, (n, 4)."""
-        if self._projection.identity:
-            return self._box.bounds(nodes)
-        rectangles = shapely.box(*self._box.bounds(nodes).T)
-        return np.asarray(shapely.bounds(shapely.transform(_with_midpoints(rectangles), self._projection.backward)))
+        if self.projection.identity:
+            return self.rectangles.bounds(nodes)
+        rectangles = shapely.box(*self.rectangles.bounds(nodes).T)
+        return np.asarray(shapely.bounds(shapely.transform(_with_midpoints(rectangles), self.projection.backward)))
 
     def geometry(self, nodes: Ints) -> NDArray[Any]:
         """Return the nodes' rectangles cut to the polygons, in users' coordinates, for drawing."""
-        return np.asarray(shapely.transform(self._clipped.pieces(nodes), self._projection.backward))
+        return np.asarray(shapely.transform(self._clipped.pieces(nodes), self.projection.backward))
 
     def outline(self) -> Any:
         """Return the polygons, as they were given."""
@@ -163,7 +175,7 @@ class Region(Domain):
         return shapes
 
     def _mapped(self, shapes: NDArray[Any]) -> NDArray[Any]:
-        return shapes if self._projection.identity else np.asarray(shapely.transform(shapes, self._projection.forward))
+        return shapes if self.projection.identity else np.asarray(shapely.transform(shapes, self.projection.forward))
 
     def sample(self, nodes: Ints, counts: Ints, key: int) -> Floats:
         """Return points uniform by area in the nodes, never outside the polygons; more points keep the first ones."""
@@ -190,7 +202,7 @@ class Region(Domain):
         return {"type": "region", "bounds": bounds, "area": area, "sha256": digest, **self._shared()}
 
     def _shared(self) -> dict[str, Any]:
-        crs = {"crs": self._projection.crs, "tree_crs": self._projection.tree_crs}
+        crs = {"crs": self.projection.crs, "tree_crs": self.projection.tree_crs}
         return crs | {"fanout": self.fanout, "depth": self.depth, "names": list(self.names)}
 
     def __repr__(self) -> str:

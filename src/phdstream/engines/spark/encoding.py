@@ -1,8 +1,8 @@
 """From rows to ticks and codes on a cluster: what becomes of a row depends on that row alone. **Private.**
 
-For a `Box`, and columns that are plain numbers and times, the code is said in SQL, with the very steps of `Box.encode`
-in IEEE arithmetic, so it is the same to the bit; no row is seen by Python. For other domains and columns whole Arrow
-batches go through the code that reads files (`phdstream.io.sources`), in the workers' own Python.
+Where the columns are plain numbers and times, and the domain's codes can be said in SQL, no row is seen by Python (but
+for a region's edges: see `phdstream.engines.spark.codes`). For other domains and columns whole Arrow batches go through
+the code that reads files (`phdstream.io.sources`), in the workers' own Python.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from phdstream.domains import Box, Domain, domain_from_dict
+from phdstream.domains import Domain
+from phdstream.engines.spark.codes import domain_at_hand, in_sql, with_codes
 from phdstream.errors import InputError
 from phdstream.io.sources.clock import Clock
 from phdstream.io.sources.columns import Columns
@@ -81,7 +81,7 @@ class RowCoder:
         kinds, columns = dict(frame.dtypes), self.columns
         time = "timestamp" if self.reading.zone else "timestamp_ntz"
         return (
-            type(self.domain) is Box
+            in_sql(self.domain)
             and all(kinds[name] in _NUMBERS for name in columns.coordinates)
             and kinds[str(columns.time)] == time
             and (columns.sign is None or kinds[columns.sign] in _WHOLE)
@@ -96,7 +96,9 @@ class RowCoder:
         time = sql.unix_micros(sql.col(sql_name(self.columns.time)).cast("timestamp"))
         sign = sql.col(sql_name(self.columns.sign)).cast("int") if self.columns.sign else sql.lit(1)
         good += [time.isNotNull(), sign.isNotNull() & sign.isin(1, -1)]
-        kept = {"time": time, "sign": sign} | {f"x{axis}": x for axis, x in enumerate(points)}
+        kept = {"time": time, "sign": sign} | {
+            f"x{axis}": sql.coalesce(x, sql.lit(float("nan"))) for axis, x in enumerate(points)
+        }
         if self.columns.user:
             kept["user"] = _user_bytes(frame, self.columns.user)
             good.append((sql.length(kept["user"]) > 0) & (sql.length(kept["user"]) <= LONGEST_ID))
@@ -104,32 +106,7 @@ class RowCoder:
             kept[name] = sql.unix_micros(sql_name(column)) if name == "arrived" else sql.col(sql_name(column))
         kept["good"] = sql.coalesce(_all(good), sql.lit(False))
         rows = _readable(frame.select(*(column.alias(name) for name, column in kept.items())), self.reading.drop_bad)
-        return self._box_codes(rows.withColumn("tick", _tick(self.clock)))
-
-    def _box_codes(self, rows: Any) -> Any:
-        """Return the rows inside, with the codes of `Box.encode`: the same steps in the same order."""
-        from pyspark.sql import functions as sql
-
-        box = self.domain
-        assert isinstance(box, Box)
-        grid = box.grid()
-        inside = [(sql.col(f"x{a}") >= low) & (sql.col(f"x{a}") <= high) for a, (low, high, _, _) in enumerate(grid)]
-        rows = rows.filter(_all(inside))
-        for axis, (low, _, step, halvings) in enumerate(grid):
-            x, last = sql.col(f"x{axis}"), float((1 << halvings) - 1)
-            rows = rows.withColumn("k", sql.least(sql.floor((x - low) / step).cast("double"), sql.lit(last)))
-            rows = rows.withColumn("k", sql.col("k") - (x < low + sql.col("k") * step).cast("double"))
-            rows = rows.withColumn("k", sql.col("k") + (x >= low + (sql.col("k") + 1) * step).cast("double"))
-            rows = rows.withColumn(f"k{axis}", sql.least(sql.col("k"), sql.lit(last)).cast("long"))
-        bits = [
-            sql.shiftleft(sql.shiftright(sql.col(f"k{axis}"), i).bitwiseAND(sql.lit(1)), at)
-            for axis in range(len(grid))
-            for i, at in box.code_bits(axis)
-        ]
-        code = bits[0] if bits else sql.lit(0).cast("long")
-        for bit in bits[1:]:
-            code = code.bitwiseOR(bit)
-        return rows.withColumn("code", code)
+        return with_codes(rows.withColumn("tick", _tick(self.clock)), self.domain)
 
     def _by_batches(self, more: dict[str, str]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
         """Return what turns batches of rows into batches of coded events, in a worker's Python."""
@@ -137,7 +114,7 @@ class RowCoder:
         clock, columns, reading = self.clock, self.columns, self.reading
 
         def coded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            place = _domain(domain)
+            place = domain_at_hand(domain)
             for batch in batches:
                 rows = Rows(batch.select(columns.needed))
                 events, good = rows_and_good("the table", 1, rows, columns, reading)
@@ -160,12 +137,6 @@ class RowCoder:
 def sql_name(name: Any) -> str:
     """Return a column's name as SQL takes it, whatever is in it."""
     return "`" + str(name).replace("`", "``") + "`"
-
-
-@lru_cache(maxsize=4)
-def _domain(description: str) -> Domain:
-    """Return a domain, made once in each worker: what it works out of nodes it has met is kept."""
-    return domain_from_dict(json.loads(description))
 
 
 def _all(conditions: list[Any]) -> Any:
