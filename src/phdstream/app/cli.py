@@ -61,15 +61,30 @@ def run(
     new_folder: Annotated[
         bool, typer.Option("--new-folder", help="Go on in an empty release folder; earlier ticks stay where they are.")
     ] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Of a topic read by Spark: go on, and release ticks as they are over.")
+    ] = False,
 ) -> None:
-    """Turn files of events into a folder of private releases, one per tick that is over; resumes where it stopped."""
+    """Turn events into a folder of private releases, one per tick that is over; resumes where it stopped."""
     from phdstream.app.config import load_config
     from phdstream.app.progress import ticks_bar
     from phdstream.app.run import run as run_stream
+    from phdstream.errors import ConfigError
 
     checked = load_config(config)
+    by_spark = checked.engine is not None and checked.source is not None
+    if follow and not by_spark:
+        raise ConfigError('--follow is of a [source] read by [engine] type = "spark"; for others there is `serve`.')
+    if by_spark and until is not None:
+        raise ConfigError("--until is of files: the ticks of a topic that Spark reads close by the clock.")
     with ticks_bar("reading files", "releasing ticks") as (reading, progress):
-        report = run_stream(checked, progress, until=until, anyway=anyway, new_folder=new_folder, reading=reading)
+        if by_spark:
+            from phdstream.app.run_topic import run_topic
+
+            told = _say_tick if follow else progress
+            report = run_topic(checked, told, follow=follow, new_folder=new_folder)
+        else:
+            report = run_stream(checked, progress, until=until, anyway=anyway, new_folder=new_folder, reading=reading)
     typer.echo(report.description)
     for line in report.notes:
         typer.echo(f"Note: {line}", err=True)
@@ -81,6 +96,10 @@ def run(
         typer.echo("PRIVATE, for the operator only, do not publish:", err=True)
         for note in report.private_notes:
             typer.echo(f"  - {note}", err=True)
+
+
+def _say_tick(tick: int, last: int | None) -> None:
+    typer.echo(f"Released tick {tick}.")
 
 
 @app.command()

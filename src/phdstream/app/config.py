@@ -192,8 +192,11 @@ def _engine(sections: dict[str, Any], base: Path, state: Path, clock: Clock | No
     engine = read_engine(sections.get("engine", {}), base, state)
     if engine is not None and clock is None:
         raise ConfigError('[engine] type = "spark" needs ticks of time: set every and start in [ticks], not rows.')
-    if engine is not None and "source" in sections:
-        raise ConfigError("[engine] reads files, or a Structured Streaming query; take out [source].")
+    source = sections.get("source")
+    if engine is not None and source is not None and source.get("type") != "kafka":
+        raise ConfigError('[engine] type = "spark" reads files or Kafka; no other [source].')
+    if engine is not None and source is not None and "files" in sections["input"]:
+        raise ConfigError('[engine] type = "spark" reads files or a [source], not both: take one of them out.')
     return engine
 
 

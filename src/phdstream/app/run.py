@@ -26,7 +26,7 @@ from phdstream.io.sinks.folder import ReleaseFolder
 from phdstream.io.sinks.follower import Follower
 from phdstream.streams.durable.stream import DurableStream, durable
 
-__all__ = ["RunReport", "run"]
+__all__ = ["RunReport", "bring_sinks_up", "publish", "report_of", "run"]
 
 NOTHING_YET = "Nothing to do yet: the first tick is not over. Nothing was written."
 
@@ -157,7 +157,7 @@ def _take_all(
     prepared.keep(stream)
     stream.begin()
     folder.bind()
-    _publish(stream, folder)  # once more, should an earlier run have stopped between commit and publication
+    publish(stream, folder)  # once more, should an earlier run have stopped between commit and publication
     if journal:
         journal.bind(stream.id, stream.tick)
         read_source_to_its_end(config, journal, now)
@@ -167,22 +167,26 @@ def _take_all(
         prepared.gathered.counted(stream)
         if journal:
             journal.bind(stream.id, stream.tick)
-        _publish(stream, folder)
+        publish(stream, folder)
         progress(number, prepared.last)
-    report = RunReport(
-        prepared.first, stream.tick, folder.first_tick, folder.folder, stream.describe(), notes=prepared.notes
-    )
-    report.missing = folder.missing(stream.tick, folder.first_tick)
-    if config.clock and (config.clock.count is None or stream.tick < config.clock.count):
-        report.next_end = config.clock.end_of(stream.tick + 1)
-    if stream.release is not None and stream.tick >= prepared.first:
-        report.warning = stream.release.usefulness.warning
-    report.private_notes = operator_notes(prepared, stream, config)
-    report.behind = _follow(config)
+    report = report_of(config, stream, folder, prepared.first)
+    report.notes, report.private_notes = prepared.notes, operator_notes(prepared, stream, config)
     return report
 
 
-def _follow(config: Config) -> list[str]:
+def report_of(config: Config, stream: DurableStream, folder: ReleaseFolder, first: int) -> RunReport:
+    """Report on ticks from ``first`` on, which were all published, after bringing every sink up to them."""
+    report = RunReport(first, stream.tick, folder.first_tick, folder.folder, stream.describe())
+    report.missing = folder.missing(stream.tick, folder.first_tick)
+    if config.clock and (config.clock.count is None or stream.tick < config.clock.count):
+        report.next_end = config.clock.end_of(stream.tick + 1)
+    if stream.release is not None and stream.tick >= first:
+        report.warning = stream.release.usefulness.warning
+    report.behind = bring_sinks_up(config)
+    return report
+
+
+def bring_sinks_up(config: Config) -> list[str]:
     """Bring every sink up to the folder; return what to say of those that fail. No release is harmed by that."""
     behind = []
     for settings in config.sinks:
@@ -193,7 +197,7 @@ def _follow(config: Config) -> list[str]:
     return behind
 
 
-def _publish(stream: DurableStream, folder: ReleaseFolder) -> None:
+def publish(stream: DurableStream, folder: ReleaseFolder) -> None:
     """Publish the last committed release, unless it is there already, whole."""
     if stream.release is not None and folder.lacks(stream.release):
         folder.publish(stream.release)

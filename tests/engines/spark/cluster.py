@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers import left_out
+from tests.servers import JARS, left_out
 
 ONLY_HERE = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_NO_DAEMONIZE": "1", "PYSPARK_PYTHON": sys.executable}
 
@@ -30,6 +30,19 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def properties_of(cluster: Cluster) -> dict[str, str]:
+    """Return the settings of a session: one core of each worker, so that another driver finds room beside it."""
+    return {
+        "spark.executor.memory": "700m",
+        "spark.executor.cores": "1",
+        "spark.cores.max": str(len(cluster.workers)),
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.jars": ",".join(map(str, sorted((JARS / "spark-kafka").glob("*.jar")))),
+    }
 
 
 class Cluster:
@@ -59,7 +72,7 @@ class Cluster:
         raise RuntimeError("the Spark master did not start")
 
     def _worker(self, number: int) -> subprocess.Popen[bytes]:
-        room = ["--cores", "1", "--memory", "1g", "--work-dir", str(self._folder / f"work-{number}")]
+        room = ["--cores", "2", "--memory", "2g", "--work-dir", str(self._folder / f"work-{number}")]
         return self._start("worker.Worker", "--host", "127.0.0.1", "--webui-port", "0", *room, self.url)
 
     def kill_worker(self, number: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.engines.spark.cluster import Cluster, need_spark
+from tests.engines.spark.cluster import Cluster, need_spark, properties_of
 
 
 @pytest.fixture(autouse=True)
@@ -33,13 +33,7 @@ def spark(cluster: Cluster) -> Iterator[Any]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        properties = {
-            "spark.executor.memory": "700m",
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.sql.shuffle.partitions": "4",
-        }
-        session = make_session(cluster.url, properties)
+        session = make_session(cluster.url, properties_of(cluster))
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()

@@ -57,9 +57,8 @@ class KafkaBroker(Broker):
 
         super().fresh()
         self.admin = AdminClient({"bootstrap.servers": self.server.address, "log_level": 0})
-        for made in self.admin.create_topics(
-            [NewTopic(self.topic, self.partitions, 1, config={"message.timestamp.type": self.stamps})]
-        ).values():
+        kept = {"message.timestamp.type": self.stamps, "retention.ms": "-1"}  # stamps of 2024 are older than a week
+        for made in self.admin.create_topics([NewTopic(self.topic, self.partitions, 1, config=kept)]).values():
             made.result(30)
         self.fresh_producer()
 

@@ -13,6 +13,7 @@ from typing import Any
 from phdstream.engines.spark.counting import SparkEngine
 from phdstream.engines.spark.encoding import RowCoder
 from phdstream.errors import InputError
+from phdstream.io.sources.clock import Clock
 
 __all__ = ["Arrivals"]
 
@@ -23,11 +24,16 @@ _NOT_SAID = 'a row does not say when it arrived: mend the data, or set bad_rows 
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Puts the rows of batches into the ticks that take them, and keeps them. ``late`` is "refuse" or "next"."""
+    """Puts the rows of batches into the ticks that take them, and keeps them. ``late`` is "refuse" or "next".
+
+    With ``ahead``, a row whose time lies further than that after its arrival, and after the tick that is open then, is
+    left out.
+    """
 
     engine: SparkEngine
     coder: RowCoder
     late: str
+    ahead: timedelta | None = None
 
     def __post_init__(self) -> None:
         if self.late not in ("refuse", "next"):
@@ -56,10 +62,10 @@ class Arrivals:
 
         clock = self.coder.clock
         coded = self._said(coded) if self.coder.arrived else coded.withColumn("arrived", sql.lit(begun).cast("long"))
-        start, every = clock.first_us + clock.grace // _MICROSECOND, clock.every // _MICROSECOND
-        since = f"try_subtract(arrived, {start}L)"
-        over = sql.expr(f"({since} - pmod({since}, {every}L)) div {every}L")
+        over = _ticks_until(clock, clock.grace)
         rows = self._scheduled(coded).withColumn("closed", sql.greatest(over, sql.lit(released).cast("long")))
+        if self.ahead is not None:
+            rows = rows.filter(sql.col("tick") <= sql.greatest(_ticks_until(clock, -self.ahead), sql.lit(0)) + 1)
         if self.late == "next":
             rows = self._scheduled(rows.withColumn("tick", sql.greatest(sql.col("tick"), sql.col("closed") + 1)))
         return rows.filter(sql.col("tick") > sql.col("closed")).drop("closed", "arrived")
@@ -102,6 +108,14 @@ class Arrivals:
                 files.delete(f"{_INTAKE}/{batch}/{name}")
             if len(done) == len(ticks) and _number(batch) <= accepted:
                 files.delete(f"{_INTAKE}/{batch}")
+
+
+def _ticks_until(clock: Clock, wait: timedelta) -> Any:
+    """Return how many ticks had ended, and ``wait`` had passed since, when a row arrived."""
+    from pyspark.sql import functions as sql
+
+    since, every = f"try_subtract(arrived, {clock.first_us + wait // _MICROSECOND}L)", clock.every // _MICROSECOND
+    return sql.expr(f"({since} - pmod({since}, {every}L)) div {every}L")
 
 
 def _name(batch: int) -> str:

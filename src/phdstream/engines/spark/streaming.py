@@ -50,8 +50,8 @@ def _now() -> datetime:
 class SparkStreaming:
     """Feeds a durable stream from a streaming frame. `start` begins to take batches; `release_due` releases ticks.
 
-    ``late`` is ``"refuse"`` or ``"next"``; ``publish`` is given every release after its commit, in order, and at the
-    start the last one again; ``now`` tells the time, with a zone.
+    ``late`` is ``"refuse"`` or ``"next"``, and ``ahead`` as for `Arrivals`; ``publish`` is given every release after
+    its commit, in order, and at the start the last one again; ``now`` tells the time, with a zone.
     """
 
     def __init__(
@@ -61,12 +61,13 @@ class SparkStreaming:
         coder: RowCoder,
         *,
         late: str = "refuse",
+        ahead: timedelta | None = None,
         publish: Callable[[Release], object] = lambda release: None,
         now: Callable[[], datetime] = _now,
     ) -> None:
         self._stream, self._engine, self._coder = stream, engine, coder
         self._publish, self._now = publish, now
-        self._arrivals = Arrivals(engine, coder, late)
+        self._arrivals = Arrivals(engine, coder, late, ahead)
         self._holder, self._lock = TickHolder(engine, stream.unit, stream.deletes), threading.RLock()
         self._query: Any = None
         self._stopped, self._started = False, _EPOCH
@@ -111,8 +112,11 @@ class SparkStreaming:
                 raise StateError("the stream was stopped: this batch is for whoever goes on with it.")
             if batch <= self._accepted:
                 return
-            self._arrivals.write(frame, batch, self._arrival(batch), self._stream.tick)
+            self._write(frame, batch)
             self._note(batch, {})
+
+    def _write(self, frame: Any, batch: int) -> None:
+        self._arrivals.write(frame, batch, self._arrival(batch), self._stream.tick)
 
     def _arrival(self, batch: int) -> int:
         """Return when a batch was begun for the first time, in microseconds."""
