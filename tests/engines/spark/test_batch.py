@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import shapely
 import phdstream as phd
 from phdstream.domains import ROOT, Domain
 from phdstream.engines.spark import SparkEngine, run_batch
+from phdstream.engines.spark.counting import _SparkCounts
 from phdstream.engines.spark.encoding import RowCoder
 from phdstream.errors import InputError, StateError
 from phdstream.io.sources.columns import Columns
@@ -21,6 +23,7 @@ from phdstream.privacy import Simulation
 from phdstream.streams.code_counts import CodeCounts
 from phdstream.streams.engine import HeldEvents, LocalEngine, close_engine, open_engine
 from tests.domains.test_every_domain import DOMAINS
+from tests.engines.spark.cluster import Cluster
 from tests.engines.spark.streams import CLOCK, TICKS, gathered, invented, same
 
 pytestmark = pytest.mark.slow
@@ -159,3 +162,33 @@ def test_an_open_block_stays_on_the_cluster_and_is_forgotten_after(spark: Any, t
         assert all(not array.size for name, array in stream.to_state()[1].items() if name.endswith(".codes"))
         stream = phd.TrackingStream.load(tmp_path / "state")
     assert held
+
+
+def test_a_worker_is_killed_in_mid_tick(
+    spark: Any, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each time events are written or counted: what it had done is done again by another, and no event twice."""
+    events = invented(tmp_path, phd.Box([(0, 1), (0, 1)], depth=14), 20_000, users=True)
+    ours, theirs = (phd.TrackingStream(events.domain, 2.0, phd.User(5, 2), noise=Simulation(5)) for _ in range(2))
+    write, within, kills = SparkEngine.hold_frame, _SparkCounts.within, [0]
+
+    def killing(work: Any) -> Any:
+        def go(*arguments: Any, **more: Any) -> Any:
+            if kills[0] == 4:
+                return work(*arguments, **more)
+            timer = threading.Timer(0.4, cluster.kill_worker, [kills[0] % 2])
+            timer.start()
+            kills[0] += 1
+            answer = work(*arguments, **more)
+            timer.join()
+            return answer
+
+        return go
+
+    monkeypatch.setattr(SparkEngine, "hold_frame", killing(write))
+    monkeypatch.setattr(_SparkCounts, "within", killing(within))
+    rows = gathered(events)
+    for release in run_batch(ours, SparkEngine(spark, str(tmp_path)), spark.read.parquet(str(events.path)),
+                             events.coder, TICKS):  # fmt: skip
+        assert same(release, theirs.update(*rows.tick(release.tick)))
+    assert (ours.tick, kills) == (TICKS, [4])
