@@ -12,6 +12,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -19,7 +20,9 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["Kafka", "Postgres", "Redis", "Server", "left_out", "start_kafka", "start_postgres", "start_redis"]
+__all__ = [
+    "S3", "Kafka", "Postgres", "Redis", "Server", "left_out", "start_kafka", "start_postgres", "start_redis",
+]  # fmt: skip
 
 JARS = Path(__file__).parents[1] / ".services"
 """Where `make services` puts what it fetches."""
@@ -102,6 +105,18 @@ class Server(ABC):
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
             return True
         return False
+
+
+class S3(Server):
+    """Moto, which speaks S3; it keeps its objects in memory, and none after a restart."""
+
+    def command(self) -> list[str]:
+        """Return what starts it in the foreground."""
+        return [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
+
+    def answers(self) -> bool:
+        """Whether it is ready."""
+        return self._accepts()
 
 
 class Redis(Server):

@@ -18,6 +18,7 @@ from phdstream.errors import ConfigError, InputError, PhdstreamError, did_you_me
 from phdstream.io.domain_table import DOMAIN_FILES, configured_domain
 from phdstream.io.sinks.settings import SinkSettings, read_sinks
 from phdstream.io.sinks.writers import check_format
+from phdstream.io.sources.addresses import local_path
 from phdstream.io.sources.clock import Clock
 from phdstream.io.sources.columns import Columns
 from phdstream.privacy import Simulation, Unit, unit_from_dict
@@ -150,7 +151,7 @@ def _build(sections: dict[str, Any], base: Path) -> Config:
         given, clock, rows, domain, unit, sections["privacy"]["epsilon"], method, options, seed, releases, state,
         _format(sections["output"], domain), read_service(sections.get("service", {}), base),
         _account(sections, base, releases, state), read_about(sections.get("about", {})),
-        _engine(sections, base, state, clock),
+        _engine(sections, base, state, clock, given.patterns),
         read_sinks(sections.get(_SINKS, []), base),
         _source(sections, base, clock),
     )  # fmt: skip
@@ -188,15 +189,23 @@ def _account(sections: dict[str, Any], base: Path, releases: Path, state: Path) 
     return read_account(sections["account"], base, apart) if "account" in sections else None
 
 
-def _engine(sections: dict[str, Any], base: Path, state: Path, clock: Clock | None) -> EngineSettings | None:
+def _engine(
+    sections: dict[str, Any], base: Path, state: Path, clock: Clock | None, files: tuple[str, ...]
+) -> EngineSettings | None:
     engine = read_engine(sections.get("engine", {}), base, state)
     if engine is not None and clock is None:
         raise ConfigError('[engine] type = "spark" needs ticks of time: set every and start in [ticks], not rows.')
     source = sections.get("source")
     if engine is not None and source is not None and source.get("type") != "kafka":
         raise ConfigError('[engine] type = "spark" reads files or Kafka; no other [source].')
-    if engine is not None and source is not None and "files" in sections["input"]:
+    if engine is not None and source is not None and files:
         raise ConfigError('[engine] type = "spark" reads files or a [source], not both: take one of them out.')
+    if engine is not None and any(local_path(name) is None for name in files):
+        raise ConfigError(
+            '[engine] type = "spark" reads [input] files from paths that all its machines see, not addresses. Mount '
+            "the bucket there, or read s3a://... in a Structured Streaming query of your own; or leave out [engine]: "
+            "then objects are fetched and counted here."
+        )
     return engine
 
 

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from phdstream.errors import ConfigError
+from phdstream.io.sources.addresses import local_path
 from phdstream.io.sources.clock import Clock
 from phdstream.io.sources.columns import Columns
-from phdstream.io.sources.inventory import find_files
+from phdstream.io.sources.inventory import Found, find_files
 from phdstream.io.sources.reading import Reading
 from phdstream.privacy import Unit, User
 
@@ -34,8 +35,8 @@ class Input:
     reading: Reading
     memory: int
 
-    def files(self) -> list[Path]:
-        """Return the files as they are now."""
+    def files(self) -> list[Found]:
+        """Return the files and objects that there are now."""
         if not self.patterns:
             raise ConfigError(
                 "[input] needs 'files' to read events from; without, `phdstream serve` takes them in, or `run` reads a "
@@ -76,9 +77,14 @@ def read_input(given: dict[str, Any], base: Path, unit: Unit, zone: bool) -> Inp
 def _patterns(files: Any) -> tuple[str, ...]:
     names = [files] if isinstance(files, str) else files
     if not isinstance(names, list) or not names:
-        raise ConfigError('[input] files must be a file name, a pattern such as "events/*.csv", or a list of them.')
+        raise ConfigError(
+            '[input] files must be a file name, a pattern such as "events/*.csv", an address such as '
+            '"s3://bucket/events/*.csv", or a list of them.'
+        )
     for name in names:
-        a_path(name, "[input] files")
+        path = local_path(a_text(name, "[input] files"))
+        if path is not None:
+            a_path(path, "[input] files")
     return tuple(names)
 
 

@@ -16,8 +16,9 @@ from phdstream.errors import InputError, StateError
 from phdstream.io.sources.clock import Clock, RowClock
 from phdstream.io.sources.counted_inputs import CountedInputs, FileRecord
 from phdstream.io.sources.events import read_events
+from phdstream.io.sources.fetching import at_hand
 from phdstream.io.sources.gathering import Gathered
-from phdstream.io.sources.inventory import Print, check_unchanged, fingerprint, refuse_twice
+from phdstream.io.sources.inventory import Found, Print, check_unchanged, fingerprints, refuse_twice
 from phdstream.io.sources.tally import Tally
 from phdstream.streams.durable.stream import DurableStream
 
@@ -103,25 +104,25 @@ def prepare(
     """
     check_said(stream, config)
     ledger = ledger_of(stream)
-    paths = [] if config.source is not None and not config.input.patterns else config.input.files()
-    prints = [fingerprint(path, ledger.prints) for path in paths]
+    found = [] if config.source is not None and not config.input.patterns else config.input.files()
+    prints = fingerprints(found, ledger.prints)
     refuse_twice(prints)
-    fresh = [one for one in prints if not ledger.done(one, stream.tick)]
+    fresh = [pair for pair in zip(found, prints, strict=True) if not ledger.done(pair[1], stream.tick)]
     clock: Clock | RowClock = config.clock or RowClock(config.rows_per_tick or 1)
     last = _last(clock, stream.tick, now, until)
     if config.engine is not None and not here:
-        return _on_spark(config, stream, ledger, prints, fresh, last)
+        return _on_spark(config, stream, ledger, prints, [one for _, one in fresh], last)
     gathered = Gathered(config.domain, clock, stream.tick + 1, last, config.input.memory, stream.temporary_file)
     notes: list[str] = []
     try:
-        records = _read(config, fresh, gathered, notes, progress)
+        records = _read(config, fresh, stream, ledger, gathered, notes, progress)
         if config.engine is None:  # what a cluster noted of a file cannot be compared with what is found here
-            ledger = ledger.merge(records, stream.tick)
+            ledger = ledger.merge(records, stream.tick, {one.name for one in prints})
     except BaseException:
         gathered.close()
         raise
     last = clock.last if isinstance(clock, RowClock) else last
-    return Prepared(gathered, stream.tick + 1, last, ledger, len(prints) - len(fresh), notes)
+    return Prepared(gathered, stream.tick + 1, last, ledger, len(prints) - len(records), notes)
 
 
 def _on_spark(
@@ -184,15 +185,19 @@ def _last(clock: Clock | RowClock, tick: int, now: datetime, until: datetime | N
 
 
 def _read(
-    config: Config, prints: list[Print], gathered: Gathered, notes: list[str], progress: Progress
-) -> list[FileRecord]:
+    config: Config, fresh: list[tuple[Found, Print]], stream: DurableStream, ledger: CountedInputs,
+    gathered: Gathered, notes: list[str], progress: Progress,
+) -> list[FileRecord]:  # fmt: skip
     records = []
-    for done, one in enumerate(prints):
-        progress(done, len(prints))
-        record = FileRecord(one)
-        for events in read_events([one.path], config.input.columns, config.input.reading, notes):
-            gathered.take(events, record)
-        check_unchanged(one)
+    for done, (found, one) in enumerate(fresh):
+        progress(done, len(fresh))
+        before = ledger.named(one.name)
+        with at_hand(found, one, before.print if before else None, stream.passing_file, notes) as (path, whole):
+            if ledger.done(whole, stream.tick):  # an object that was read before under another name
+                continue
+            record = FileRecord(whole)
+            for events in read_events([path], config.input.columns, config.input.reading, notes):
+                gathered.take(events, record)
         records.append(record)
-    progress(len(prints), len(prints))
+    progress(len(fresh), len(fresh))
     return records

@@ -8,9 +8,8 @@ time, where they would count once more; such a file is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -78,12 +77,14 @@ class CountedInputs:
         """Whether a file was read before as it is now, and all its events are of ticks up to this one."""
         return any(record.print.digest == one.digest and record.last <= tick for record in self.records)
 
-    def merge(self, found: list[FileRecord], tick: int) -> CountedInputs:
+    def merge(self, found: list[FileRecord], tick: int, named: Collection[str] = ()) -> CountedInputs:
         """Return the ledger with the files as they are now; refuse one that lost or altered events counted before.
 
         ``tick`` is the last one that was released: of it and those before, what was counted stays as it was.
+        ``named`` are the files and objects there are for this run.
         """
-        _refuse_copies(self.records, found)
+        there = [old for old in self.records if old.print.name in named or _is_there(old.print)]
+        _refuse_copies(there, found)  # one that is gone was moved, not copied
         merged = []
         for record in found:
             before = self._same_file(record.print)
@@ -92,7 +93,7 @@ class CountedInputs:
                 now = record.ticks.get(number, (0, 0))
                 more = before is not None and now[0] > was[0] and grown_from(record.print, before.print)
                 if now != was and not more:
-                    raise _altered(record.print.path)
+                    raise _altered(record.print.name)
             later = {t: now for t, now in record.ticks.items() if t > tick}
             merged.append(FileRecord(record.print, counted | later))
         replaced = [before for record in found if (before := self._same_file(record.print)) is not None]
@@ -100,12 +101,19 @@ class CountedInputs:
 
     def _same_file(self, one: Print) -> FileRecord | None:
         by_digest = [record for record in self.records if record.print.digest == one.digest]
-        same = by_digest or [record for record in self.records if record.print.path == one.path]
-        return same[0] if same else None
+        return by_digest[0] if by_digest else self.named(one.name)
+
+    def named(self, name: str) -> FileRecord | None:
+        """Return the record of the file or object of a name, if there is one."""
+        return next((record for record in self.records if record.print.name == name), None)
 
     def to_state(self) -> tuple[dict[str, Any], Arrays]:
         """Return the ledger as plain data and arrays."""
-        files = [[str(p.path), p.size, p.changed, p.digest, len(r.ticks)] for r in self.records for p in [r.print]]
+        files = [
+            [p.name, p.size, p.changed, p.digest, len(r.ticks)] + ([p.version] if p.is_object else [])
+            for r in self.records
+            for p in [r.print]
+        ]
         entries = [(tick, *of) for record in self.records for tick, of in record.ticks.items()]
         columns = list(zip(*entries, strict=True)) or [(), (), ()]
         kinds = (("tick", np.int64), ("count", np.int64), ("sum", np.uint64))
@@ -118,38 +126,42 @@ class CountedInputs:
         try:
             return cls(
                 FileRecord(
-                    Print(Path(path), size, changed, digest),
+                    Print(name, size, changed, digest, *version),
                     {tick: (count, total) for tick, count, total in (next(entries) for _ in range(number))},
                 )
-                for path, size, changed, digest, number in meta["files"]
+                for name, size, changed, digest, number, *version in meta["files"]
             )
         except (KeyError, TypeError, ValueError, RuntimeError):
             raise StateError("the ledger of input files in the state folder is damaged. Restore it.") from None
 
 
-def _altered(path: Path) -> StateError:
+def _altered(name: str) -> StateError:
     return StateError(
-        f"{path} has changed, and not only at its end: events of released ticks are gone from it, altered or more. "
+        f"{name} has changed, and not only at its end: events of released ticks are gone from it, altered or more. "
         "Those that now have the time of a later tick would count twice. Put the file back as it was, with new events "
         "at its end or in a file of their own. (If no event has another time than before, save it under a new name: "
         "released ticks stand as they are.)"
     )
 
 
-def _refuse_copies(known: list[FileRecord], found: list[FileRecord]) -> None:
+def _is_there(one: Print) -> bool:
+    """Whether a file is there. An object that is not named any more is not read again, wherever it is."""
+    return not one.is_object and one.path.exists()
+
+
+def _refuse_copies(there: list[FileRecord], found: list[FileRecord]) -> None:
     """Refuse two files with the same content, unless they hold no event (days without any look alike).
 
     A file of another format, or compressed, that holds the very same events is a copy too; with few events it may be
     chance.
     """
-    there = [record for record in known if record.print.path.exists()]  # one that is gone was moved, not copied
-    seen: dict[Any, Path] = {key: record.print.path for record in there for key in _identities(record)}
+    seen: dict[Any, str] = {key: record.print.name for record in there for key in _identities(record)}
     for record in found:
         for key in _identities(record):
-            before = seen.setdefault(key, record.print.path)
-            if before != record.print.path:
+            before = seen.setdefault(key, record.print.name)
+            if before != record.print.name:
                 raise InputError(
-                    f"{record.print.path} holds the same as {before}, and its events would count twice: name one of "
+                    f"{record.print.name} holds the same as {before}, and its events would count twice: name one of "
                     "them."
                 )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from phdstream.errors import InputError
 
-__all__ = ["FORMATS", "Format", "format_of", "ordinary_file"]
+__all__ = ["FORMATS", "Format", "endings_of", "format_of", "ordinary_file"]
 
 _COMPRESSED = {".gz", ".bz2", ".zst", ".lz4"}
 _HEAD = 100
@@ -71,6 +71,15 @@ def format_of(path: Path) -> Format:
         known = ", ".join(FORMATS)
         raise InputError(f"{path} is of a format that is not known: the name must end in one of {known}.")
     return form
+
+
+def endings_of(path: str) -> str:
+    """Return what of a file's name says its format.
+
+    >>> endings_of("bucket/events.2024-03-01.csv.gz")
+    '.csv.gz'
+    """
+    return "".join(ending for ending in Path(path).suffixes if ending.lower() in {*FORMATS, *_COMPRESSED})
 
 
 def ordinary_file(path: Path) -> Format:

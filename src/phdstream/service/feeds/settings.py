@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar
@@ -115,7 +115,7 @@ class PostgresSettings(SourceSettings):
 
 _TYPES: dict[str, type[SourceSettings]] = {one.TYPE: one for one in (KafkaSettings, RedisSettings, PostgresSettings)}
 _NEEDED = {"kafka": ("servers", "topic"), "redis": ("url", "streams"), "postgresql": ("url", "table")}
-KNOWN = {"type"} | {name for one in _TYPES.values() for name in one.__dataclass_fields__}
+KNOWN = {"type"} | {field.name for one in _TYPES.values() for field in fields(one)}
 """The keys of the section, of whichever type."""
 
 
@@ -124,7 +124,7 @@ def read_source(given: dict[str, Any], base: Path) -> SourceSettings:
     kind = given.get("type")
     if kind not in _TYPES:
         raise ConfigError(f"[source] has an unknown type {kind!r}: {did_you_mean(str(kind), _TYPES)}")
-    known = set(_TYPES[kind].__dataclass_fields__)
+    known = {field.name for field in fields(_TYPES[kind])}
     values: dict[str, Any] = {}
     for key, value in given.items():
         if key == "type":

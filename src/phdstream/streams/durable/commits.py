@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -20,6 +22,7 @@ from phdstream.streams.state import Arrays, decode_state, encode_state
 __all__ = ["Commits", "Marker"]
 
 _STATE, _MARKER = "state.npz", "committed"
+_PASSING = "fetched-"
 _NO_STATE = "0" * 64
 _ID = re.compile(r"[0-9a-f]{32}")
 _LINE = re.compile(rb"(phdstream-committed ([0-9a-f]{32}) (0|[1-9][0-9]{0,17}) ([0-9a-f]{64})) ([0-9a-f]{64})\n")
@@ -83,6 +86,7 @@ class Commits:
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
             raise StateError(f"the state folder {directory} cannot be written ({why}): choose another one.") from None
+        self._sweep()
 
     def load(self) -> tuple[dict[str, Any], Arrays] | None:
         """Return the latest state, or None if no stream has begun here; refuse one that is not the latest."""
@@ -197,6 +201,32 @@ class Commits:
         try:
             return self._folder.temporary_file()
         except OSError as error:
+            raise self._unusable("", error, "written") from error
+
+    @contextmanager
+    def passing_file(self, ending: str) -> Iterator[tuple[IO[bytes], Path]]:
+        """Give a new private file whose name ends so, and where it is. It goes afterwards; after a kill, at the next
+        opening of the folder.
+        """
+        name = _PASSING + ending
+        try:
+            file = self._folder.new_file(name)
+        except OSError as error:
+            raise self._unusable(name, error, "written") from error
+        try:
+            with file:
+                yield file, self._folder.path / name
+        finally:
+            self._folder.remove(name)
+
+    def _sweep(self) -> None:
+        """Remove private files that a process left which was killed."""
+        try:
+            for name in self._folder.names():
+                if name.startswith(_PASSING):
+                    self._folder.remove(name)
+        except OSError as error:
+            self._folder.close()
             raise self._unusable("", error, "written") from error
 
     def close(self) -> None:

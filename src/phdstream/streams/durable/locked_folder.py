@@ -140,6 +140,11 @@ class LockedFolder:
         os.unlink(name, dir_fd=self._handle)
         return open(handle, "w+b")  # noqa: PTH123
 
+    def new_file(self, name: str) -> IO[bytes]:
+        """Return a new file for writing that is its owner's only; refuse a name that is taken, also by a link."""
+        with self._holding(name) as (folder, leaf):
+            return open(os.open(leaf, os.O_WRONLY | NEW_FILE, 0o600, dir_fd=folder), "wb")  # noqa: PTH123
+
     def close(self, remove_empty: bool = False) -> None:
         """Let others open the folder; remove it first if that is asked for and it is empty."""
         handle, self._handle = self._handle, -1

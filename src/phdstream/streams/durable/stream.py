@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import copy
 import json
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -220,6 +221,13 @@ class DurableStream:
     def temporary_file(self) -> IO[bytes]:
         """Return a new file in the directory, for private bytes: without a name, and gone when it is closed."""
         return self._commits.temporary_file()
+
+    def passing_file(self, ending: str) -> AbstractContextManager[tuple[IO[bytes], Path]]:
+        """Give a new private file of the directory whose name ends so, open for writing, and where it is.
+
+        It is removed afterwards; what a kill left of it, when the directory is opened again.
+        """
+        return self._commits.passing_file(ending)
 
     def close(self) -> None:
         """Let another process open the directory; one made for a stream that never began is removed."""
