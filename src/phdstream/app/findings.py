@@ -81,6 +81,8 @@ def operator_notes(prepared: Prepared, stream: DurableStream, config: Config) ->
             f"since the stream began, at least {dropped.unmatched_deletes} deletes came where nothing was left to "
             "delete: counted as they came. Are inserts missing, or do coordinates of inserts and deletes differ?"
         )
+    if config.source is not None and not config.input.patterns:
+        return lines
     if not tally.rows and not prepared.skipped:
         lines.append("the input held no row")
     elif not tally.usable and prepared.last >= prepared.first:

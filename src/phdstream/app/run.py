@@ -19,7 +19,7 @@ from phdstream.account import charge
 from phdstream.app.config import Config
 from phdstream.app.findings import operator_notes, unusable
 from phdstream.app.prepare import Prepared, prepare, said, ticks_of
-from phdstream.app.waiting import Waiting, read_source_to_its_end, waiting_events
+from phdstream.app.waiting import Waiting, read_source_to_its_end, source_notes, waiting_events
 from phdstream.errors import InputError, UnusableError
 from phdstream.io.archive import Archive
 from phdstream.io.sinks.folder import ReleaseFolder
@@ -171,6 +171,7 @@ def _take_all(
         progress(number, prepared.last)
     report = report_of(config, stream, folder, prepared.first)
     report.notes, report.private_notes = prepared.notes, operator_notes(prepared, stream, config)
+    report.private_notes += source_notes(config, journal) if journal else []
     return report
 
 

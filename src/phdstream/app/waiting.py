@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from phdstream.app.config import Config
 from phdstream.errors import InputError
 
-__all__ = ["Waiting", "read_source_to_its_end", "waiting_events"]
+__all__ = ["Waiting", "read_source_to_its_end", "source_notes", "waiting_events"]
 
 
 class Waiting(Protocol):
@@ -21,6 +21,13 @@ class Waiting(Protocol):
 
     def batches(self, tick: int, sign: int) -> list[Any]:
         """Return the events that wait for a tick."""
+
+    def refused(self) -> dict[str, int]:
+        """Return how many rows of a source were left out so far, by reason."""
+
+    @property
+    def letters(self) -> int:
+        """How long the file of dead letters is."""
 
 
 @contextlib.contextmanager
@@ -66,3 +73,14 @@ def read_source_to_its_end(config: Config, journal: Any, now: datetime) -> None:
             consumer.stop()
     finally:
         readers.close()
+
+
+def source_notes(config: Config, journal: Waiting) -> list[str]:
+    """Return, for the operator, what of a source was not counted and why. Private."""
+    lines = [
+        f"since the stream began, {rows} events of the source were left out ({why})"
+        for why, rows in sorted(journal.refused().items())
+    ]
+    if journal.letters:
+        lines.append(f"messages that hold no event are in {config.state / 'dead-letters.ndjson'}, with the reasons")
+    return lines

@@ -198,6 +198,19 @@ def test_run_reads_what_is_there_and_goes_on_later(broker: Broker, tmp_path: Pat
     assert contents(tmp_path / "a" / "releases") == released_from_posts(tmp_path / "b", ticks)
 
 
+def test_a_run_tells_the_operator_what_was_left_out(broker: Broker, tmp_path: Path) -> None:
+    from datetime import timedelta
+
+    config = load_config(with_source(tmp_path / "a", broker.source()))
+    broker.send_rows(rows_of(1, 30), 5)
+    assert run(config, now=START + timedelta(seconds=12)).private_notes == []
+    broker.send_rows(rows_of(1, 7), 13)
+    broker.send([b"no json"], 14)
+    late, dead = run(config, now=START + timedelta(seconds=22)).private_notes
+    assert late == f"since the stream began, 7 events of the source were left out ({LATE})"
+    assert "dead-letters.ndjson" in dead
+
+
 def test_another_source_is_refused(broker: Broker, tmp_path: Path) -> None:
     from datetime import timedelta
 
