@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from phdstream.arrays import Bools, Floats, Ints
+from phdstream.domains.columns import plain_column
 from phdstream.domains.shapes.projection import Projection
 from phdstream.errors import InputError
 from phdstream.io.sources.columns import Columns
@@ -92,7 +93,7 @@ class RowReader:
         return names.reshape(-1, 1)
 
     def _names(self, batch: pa.RecordBatch, name: str) -> pa.Array:
-        column = _plain(batch.column(name))
+        column = plain_column(batch.column(name))
         if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
             return text_column(column)
         try:
@@ -102,7 +103,7 @@ class RowReader:
 
     def _numbers(self, batch: pa.RecordBatch, name: str, good: Bools) -> Floats:
         """Return a column as floats; what is missing or not a number is a bad row."""
-        column = _plain(batch.column(name))
+        column = plain_column(batch.column(name))
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             floats = self._parsed(column, name, good)
         else:
@@ -151,7 +152,7 @@ class RowReader:
         name = self.columns.time
         if name is None:
             return None
-        moments, complaints = read_moments(self.source, _plain(batch.column(name)), name, self.reading)
+        moments, complaints = read_moments(self.source, plain_column(batch.column(name)), name, self.reading)
         for complaint, wrong in complaints:
             self._expect(good, ~wrong, complaint)
         return moments
@@ -161,7 +162,7 @@ class RowReader:
         name = self.columns.user
         if name is None:
             return None
-        column = _plain(batch.column(name))
+        column = plain_column(batch.column(name))
         if pa.types.is_floating(column.type):  # what other tools make of whole numbers where some are missing
             column = self._whole_numbers(column, name, good)
         if pa.types.is_integer(column.type):
@@ -212,14 +213,3 @@ def _projection(stated: str, wanted: str) -> Projection:
 def _bools(column: pa.Array) -> Bools:
     marks: Bools = column.to_numpy(zero_copy_only=False)
     return marks
-
-
-def _plain(column: pa.Array) -> pa.Array:
-    """Return categories as what they stand for, extension types as what they are stored as, and text as plain text."""
-    if isinstance(column, pa.ExtensionArray):
-        return _plain(column.storage)
-    if pa.types.is_dictionary(column.type):
-        return _plain(column.dictionary).take(column.indices)
-    if pa.types.is_binary_view(column.type):
-        return pc.cast(column, pa.binary())
-    return pc.cast(column, pa.string()) if pa.types.is_string_view(column.type) else column
