@@ -48,9 +48,11 @@ def _calls() -> Domain:
 
 
 def _tickets() -> Domain:
+    from phdstream.domains.network import Network
+
     lot = phd.Category("lot", {"north": ["A", "B"], "south": {"old": ["C"], "new": ["D", "E", "F"]}})
     first = ["lot"] * lot.depth + ["place"] * 7
-    return phd.Product(_network().__class__(STREETS, snap=30.0, depth=7), lot, schedule=first)
+    return phd.Product(Network(STREETS, snap=30.0, depth=7), lot, schedule=first)
 
 
 def _stays() -> Domain:

@@ -40,6 +40,8 @@ class Domain(ABC):
     names: tuple[str, ...]
     level_bits: tuple[int, ...]
     crs: str | None = None
+    attributes: tuple[Any, ...] = ()
+    """What events have besides their place (`Product`)."""
     covered: CoveredShare | None = None
 
     @classmethod

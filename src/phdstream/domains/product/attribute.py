@@ -33,6 +33,8 @@ class Attribute(Domain):
     fanout = 2
     json_kind: type = str
     """How a row of JSON usually holds the value."""
+    of_moments = False
+    """Whether a value is told from a moment, which may be written as text."""
 
     def __init__(self, name: str, paths: list[Path], column: str | None = None) -> None:
         for what, text in (("name", name), ("column", name if column is None else column)):

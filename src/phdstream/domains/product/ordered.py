@@ -21,7 +21,7 @@ __all__ = ["DAYS", "Bins", "DayOfWeek", "TimeOfDay"]
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MOST_BINS = 1 << 16
 _NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
-_CLOCK = r"^\s*(?P<h>[01]?\d|2[0-3]):(?P<m>[0-5]\d)(:(?P<s>[0-5]\d(\.\d*)?))?\s*$"
+_CLOCK = r"^\s*([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d*)?)?\s*$"
 _HOUR_US, _DAY_US = 3_600_000_000, 86_400_000_000
 
 
@@ -106,6 +106,7 @@ class TimeOfDay(Attribute):
     """
 
     json_kind = float
+    of_moments = True
 
     def __init__(self, name: str, bins: int = 24, *, column: str | None = None, zone: str | None = None) -> None:
         check_whole("bins", bins, least=2, most=1440)
@@ -162,6 +163,8 @@ class DayOfWeek(Attribute):
     >>> DayOfWeek("weekday").read(pa.array(["Monday", "sun", "8"])).tolist()
     [0.0, 6.0, -1.0]
     """
+
+    of_moments = True
 
     def __init__(self, name: str, *, column: str | None = None, zone: str | None = None) -> None:
         self.zone = _checked_zone(zone)
@@ -236,8 +239,11 @@ def _microseconds(column: pa.Array) -> Floats:
 def _numbers(column: pa.Array, name: str) -> Floats:
     """Return numbers, NaN where there is none or text is none."""
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        column = _if(pc.match_substring_regex(column, _NUMBER), pc.utf8_trim_whitespace(column))
-        return np.array([np.nan if text is None else float(text) for text in column.to_pylist()], dtype=np.float64)
+        column = pc.if_else(_matches(column, _NUMBER), pc.utf8_trim_whitespace(column), None)
+        try:
+            column = pc.cast(column, pa.float64())
+        except pa.ArrowInvalid:  # it will not have some forms, such as +1; those it has it reads as Python does
+            column = pa.array([None if text is None else float(text) for text in column.to_pylist()], pa.float64())
     try:
         found = pc.cast(column, pa.float64(), safe=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -245,19 +251,16 @@ def _numbers(column: pa.Array, name: str) -> Floats:
     return np.asarray(pc.fill_null(found, np.nan).to_numpy(zero_copy_only=False))
 
 
-def _if(holds: pa.Array, column: pa.Array) -> pa.Array:
-    return pc.if_else(pc.fill_null(holds, False), column, None)
+def _matches(column: pa.Array, pattern: str) -> pa.Array:
+    return pc.fill_null(pc.match_substring_regex(column, pattern), False)
 
 
 def _clock_hours(column: pa.Array) -> Floats:
     """Return text such as 17:30, or 17.5, as hours; anything else is missing."""
-    hours = _numbers(column, "")
-    parts = pc.extract_regex(column, _CLOCK)
-    h, m, s = (pc.struct_field(parts, name) for name in ("h", "m", "s"))
-    s = pc.if_else(pc.equal(s, ""), "0", s)
-    for place, text in enumerate(zip(h.to_pylist(), m.to_pylist(), s.to_pylist(), strict=True)):
-        if text[0] is not None:
-            hours[place] = int(text[0]) + int(text[1]) / 60 + float(text[2]) / 3600
+    hours = np.array(_numbers(column, ""))
+    for place in np.flatnonzero(_matches(column, _CLOCK).to_numpy(zero_copy_only=False)).tolist():
+        hour, minute, *second = column[place].as_py().split(":")
+        hours[place] = int(hour) + int(minute) / 60 + float(second[0] if second else 0) / 3600
     return hours
 
 

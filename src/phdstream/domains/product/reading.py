@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,7 +75,9 @@ def _read(attribute: Attribute, column: Any) -> Floats:
 
 
 def _arrow(column: Any) -> pa.Array:
-    """Return a column of any make as Arrow's; of a mixture, texts and whole numbers as text, and the rest missing."""
+    """Return a column of any make as Arrow's. One of several kinds of things is refused: what a value is taken to be
+    must not depend on what stands in other rows.
+    """
     if hasattr(column, "to_arrow"):  # Polars
         column = column.to_arrow()
     if isinstance(column, pa.ChunkedArray):
@@ -81,18 +85,23 @@ def _arrow(column: Any) -> pa.Array:
     if isinstance(column, pa.Array):
         return column
     if isinstance(column, np.ma.MaskedArray):
-        column = [
-            None if hidden else value for value, hidden in zip(column.data, np.ma.getmaskarray(column), strict=True)
-        ]
+        pairs = zip(np.ma.getdata(column), np.ma.getmaskarray(column), strict=True)
+        column = [None if hidden else value for value, hidden in pairs]
     try:
+        if getattr(column, "dtype", np.dtype(object)) == np.dtype(object):
+            column = [None if is_missing(item) else item for item in column]
+            if len({_kind(item) for item in column if item is not None}) > 1:
+                raise TypeError
         return pa.array(column, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        return pa.array([_text(item) for item in column], pa.string())
+        raise InputError(
+            "the values of an attribute must be all text, all numbers or all moments (with a time zone, or all "
+            "without), of a size that 64 bits hold; in one column there is something else."
+        ) from None
 
 
-def _text(item: Any) -> str | None:
-    if is_missing(item):
-        return None
-    whole = isinstance(item, int | np.integer) and not isinstance(item, bool) and abs(int(item)) < 1 << 63
-    text = str(item) if whole else item
-    return text if isinstance(text, str) and not any("\ud800" <= c <= "\udfff" for c in text) else "\0"
+def _kind(item: Any) -> str:
+    if isinstance(item, datetime):
+        return "moment" if item.tzinfo is None else "moment in a zone"
+    number = isinstance(item, Real) and not isinstance(item, bool | np.bool_)
+    return "text" if isinstance(item, str) else "number" if number else type(item).__name__
