@@ -204,7 +204,7 @@ def trial(data: Data, truth: Truth, method: str, schedule: list[str] | None, see
             each.append(errors(truth, tick, alone))
     elif method.startswith("one stream for each "):
         at = [a.name for a in truth.domain.attributes].index(method.rsplit(" ", 1)[1])
-        each = _apart(data, truth, at, fixed)
+        each = _apart(data, truth, at, fixed, seed)
     else:
         domain = phd.Product(truth.place, *data.attributes, schedule=schedule)
         stream = phd.TrackingStream(domain, EPSILON, phd.Event(), **fixed)
@@ -218,11 +218,11 @@ def trial(data: Data, truth: Truth, method: str, schedule: list[str] | None, see
     return {name: float(np.mean([one[name] for one in each])) for name in each[0]}
 
 
-def _apart(data: Data, truth: Truth, at: int, fixed: dict[str, Any]) -> list[dict[str, float]]:
+def _apart(data: Data, truth: Truth, at: int, fixed: dict[str, Any], seed: int) -> list[dict[str, float]]:
     """Return the errors of one stream of places for each value of an attribute, each with all of ε."""
     many, answers = len(truth.domain.attributes[at]), dict[int, list[dict[str | None, Floats]]]()
     for value in range(many):
-        noise = phd.Simulation(fixed["noise"].seed * 1000 + value)
+        noise = phd.Simulation(seed * 1000 + value)
         stream = phd.TrackingStream(truth.place, EPSILON, phd.Event(), **fixed | {"noise": noise})
         own = truth.values[:, at] == value
         for tick, release in run_one(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from phdstream.arrays import Floats, Ints
 from phdstream.domains import Domain
+from phdstream.domains.product import Product
 from phdstream.errors import InputError, shown
 from phdstream.release.answering import answer_queries
 from phdstream.release.changes import Changes
@@ -23,6 +24,7 @@ from phdstream.release.counts import Counts, check_confidence
 from phdstream.release.estimate import Estimate
 from phdstream.release.grouping import Groups, groups_of
 from phdstream.release.maps import cell_shapes, check_planar, geodataframe, h3_shapes, layer_shapes
+from phdstream.release.marginal import marginal_estimate, marginal_points
 from phdstream.release.tables import arrow_table
 from phdstream.release.usefulness import Usefulness, usefulness
 
@@ -229,6 +231,19 @@ class Release:
         with named fields, coordinates and attributes, as data frames take it.
         """
         return self.domain.rows(self.domain.sample(self.leaves, self.points, self.key))
+
+    def places(self) -> Release:
+        """Return the release of places alone, whatever the attributes (`Product`): itself, if there are none.
+
+        It is for maps: counts are the same as this release's, and so are their noise intervals, nearly; its synthetic
+        points are others.
+        """
+        domain = self.domain
+        if not isinstance(domain, Product):
+            return self
+        estimate = marginal_estimate(domain, self.estimate, self.key)
+        before = marginal_points(domain, self.previous_nodes, self.previous_points, self.key)
+        return Release(domain.location, self.tick, estimate, self.key, self.metadata, *before, self.held)
 
     @cached_property
     def usefulness(self) -> Usefulness:
