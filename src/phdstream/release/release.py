@@ -175,7 +175,7 @@ class Release:
             points = self.sample()
             shapes = np.atleast_1d(shapely.points(locations_of(points, self.domain.location.names)))
             ticks = {"tick": np.full(shapes.size, self.tick)}
-            others = {} if points.dtype.names is None else point_columns(points, points.dtype.names)
+            others = point_columns(points, [attribute.name for attribute in self.domain.attributes])
             return geodataframe(ticks | others, shapes, crs, self.metadata)
         return geodataframe(self.cells().to_pandas(), cell_shapes(self.domain, self.leaves), crs, self.metadata)
 

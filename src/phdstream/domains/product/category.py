@@ -36,7 +36,10 @@ class Category(Attribute):
     """
 
     def __init__(self, name: str, values: Any) -> None:
-        paths = read_paths(values)
+        try:
+            paths = read_paths(values)
+        except InputError as error:
+            raise InputError(f"the values of {shown(name)}: {error}") from None
         if len(paths) < 2:
             raise InputError(f"the attribute {shown(name)} needs at least two values: with one it says nothing.")
         if isinstance(values, list | tuple) and all(len(path) == 1 for path in paths):
@@ -63,7 +66,7 @@ class Category(Attribute):
 
     def label(self, first: int, past: int) -> str:
         """Return a name, a group's path, or the first and last of a run of names."""
-        named = self._named.get((first, past))
+        named = self._labels[first] if past == first + 1 else self._named.get((first, past))
         return f"{self._labels[first]} .. {self._labels[past - 1]}" if named is None else named
 
     def intervals(self, wanted: Any) -> list[tuple[float, float]]:

@@ -213,7 +213,7 @@ def _checked_zone(zone: Any) -> str | None:
     try:
         if zone is not None:
             ZoneInfo(zone)
-    except (ValueError, TypeError, OSError):
+    except (ValueError, TypeError, OSError, KeyError):
         raise InputError(
             f"zone must be the name of a time zone such as 'America/New_York', not {shown(zone)}."
         ) from None

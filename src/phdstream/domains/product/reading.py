@@ -53,7 +53,7 @@ def _columns(data: Any, names: tuple[str, ...]) -> tuple[dict[str, Any], list[An
     try:
         array = rows if isinstance(rows, np.ndarray) else np.array(list(rows), dtype=object)
     except (TypeError, ValueError):
-        array = np.empty(0)
+        array = np.empty(())
     if array.shape == (0,):
         array = array.reshape(0, len(names))
     if array.ndim != 2 or array.shape[1] != len(names):
