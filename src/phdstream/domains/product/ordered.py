@@ -161,7 +161,7 @@ class DayOfWeek(Attribute):
     Numbers are refused: tools count days from 0 or 1, from Monday or Sunday. Time zones are as for `TimeOfDay`.
 
     >>> DayOfWeek("weekday").read(pa.array(["Monday", "sun", "8"])).tolist()
-    [0.0, 6.0, -1.0]
+    [0.0, 6.0, nan]
     """
 
     of_moments = True
@@ -265,12 +265,9 @@ def _clock_hours(column: pa.Array) -> Floats:
 
 
 def _named_days(column: pa.Array) -> Floats:
+    """Return the days that texts name; what is no day is missing (it may be a moment)."""
     texts = pc.cast(column, pa.large_string()).dictionary_encode()
-    days = [_day(text) for text in texts.dictionary.to_pylist()]
-    known = [
-        MISSING if not str(text).strip() else UNKNOWN if day is None else float(day)
-        for day, text in zip(days, texts.dictionary.to_pylist(), strict=True)
-    ]
+    known = [MISSING if day is None else float(day) for day in map(_day, texts.dictionary.to_pylist())]
     at = pc.fill_null(texts.indices, len(known)).to_numpy(zero_copy_only=False)
     found: Floats = np.array([*known, MISSING], dtype=np.float64)[at]
     return found
