@@ -21,6 +21,7 @@ import argparse
 import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -241,38 +242,32 @@ def _apart(data: Data, truth: Truth, at: int, fixed: dict[str, Any], seed: int) 
     return each
 
 
-def methods(truth: Truth) -> Iterator[tuple[str, list[str] | None]]:
-    """Yield all methods on a stream: names, and the schedules of products."""
+def methods(truth: Truth) -> Iterator[tuple[str, list[str] | None, bool]]:
+    """Yield all methods on a stream: names, the schedules of products, and whether it is one of the main ones.
+
+    Products by other schedules than the default are run once all else is there.
+    """
     depths = {PLACE: truth.place.depth} | {a.name: a.depth for a in truth.domain.attributes}
-    yield "places alone", None
+    yield "places alone", None, True
     for name, schedule in schedules(depths).items():
-        yield f"product, {name}", schedule
+        yield f"product, {name}", schedule, tuple(schedule) == truth.domain.schedule
     for attribute in truth.domain.attributes:
-        yield f"one stream for each {attribute.name}", None
+        yield f"one stream for each {attribute.name}", None, True
 
 
 def run(folder: Path) -> None:
-    """Run what the CSV does not have yet."""
+    """Run what the CSV does not have yet: the main methods with all seeds first."""
     rows = list(csv.DictReader(TABLE.open())) if TABLE.exists() else []
     done = {(row["stream"], row["method"], row["seed"]) for row in rows}
-    for seed in SEEDS:
-        for name, data in STREAMS.items():
-            truth = Truth(data, folder)
-            for method, schedule in methods(truth):
-                if (name, method, str(seed)) not in done:
-                    found = trial(data, truth, method, schedule, seed)
-                    rows += [
-                        {
-                            "stream": name,
-                            "method": method,
-                            "seed": str(seed),
-                            "question": question,
-                            "error": f"{error:.5f}",
-                        }
-                        for question, error in found.items()
-                    ]
-                    _save(rows)
-                    print(seed, name, method, {q: round(e, 3) for q, e in found.items()}, flush=True)
+    for main_ones, seed, (name, data) in product((True, False), SEEDS, STREAMS.items()):
+        truth = Truth(data, folder)
+        for method, schedule, is_main in methods(truth):
+            if is_main == main_ones and (name, method, str(seed)) not in done:
+                found = trial(data, truth, method, schedule, seed)
+                one = {"stream": name, "method": method, "seed": str(seed)}
+                rows += [one | {"question": asked, "error": f"{error:.5f}"} for asked, error in found.items()]
+                _save(rows)
+                print(seed, name, method, {asked: round(error, 3) for asked, error in found.items()}, flush=True)
 
 
 def _save(rows: list[dict[str, str]]) -> None:
@@ -283,22 +278,48 @@ def _save(rows: list[dict[str, str]]) -> None:
 
 
 def tables() -> str:
-    """Return the tables of the page: a table for each stream, methods in columns."""
-    rows, parts = list(csv.DictReader(TABLE.open())), []
+    """Return the tables of the page: for each stream what attributes cost, and how schedules compare."""
+    rows = list(csv.DictReader(TABLE.open()))
+    parts = []
     for stream in dict.fromkeys(row["stream"] for row in rows):
         own = [row for row in rows if row["stream"] == stream]
-        names = list(dict.fromkeys(row["method"] for row in own))
-        parts.append(f"### {stream}\n")
-        parts.append("| question | " + " | ".join(names) + " |")
-        parts.append("|---" * (len(names) + 1) + "|")
-        for question in dict.fromkeys(row["question"] for row in own):
-            cells = []
-            for method in names:
-                found = [float(r["error"]) for r in own if r["method"] == method and r["question"] == question]
-                cells.append(f"{np.mean(found):.3f}".replace("0.", ".", 1) if found else "")
-            parts.append(f"| {question} | " + " | ".join(cells) + " |")
-        parts.append("")
+        methods_there = list(dict.fromkeys(row["method"] for row in own))
+        ours = f"product, {_default(STREAMS[stream])}"
+        products = [name for name in methods_there if name.startswith("product, ")]
+        others = [name for name in methods_there if name not in products]
+        short = {name: name.removeprefix("product, ") + (" (the default)" if name == ours else "") for name in products}
+        parts += [f"### {stream}\n", *_table(own, {others[0]: others[0], ours: "product"} | {n: n for n in others[1:]})]
+        parts += ["", "By schedule; last the geometric mean:\n", *_table(own, short, mean=True), ""]
     return "\n".join(parts)
+
+
+def _default(data: Data) -> str:
+    """Return the name of the default schedule among those that are compared."""
+    domain = phd.Product(phd.Box(**data.place), *data.attributes)
+    depths = {PLACE: domain.location.depth} | {a.name: a.depth for a in data.attributes}
+    return next(name for name, schedule in schedules(depths).items() if tuple(schedule) == domain.schedule)
+
+
+def _table(own: list[dict[str, str]], columns: dict[str, str], mean: bool = False) -> list[str]:
+    """Return a table of mean errors, a column for each method under its title, a row for each question."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for row in own:
+        found.setdefault((row["question"], row["method"]), []).append(float(row["error"]))
+    asked = list(dict.fromkeys(row["question"] for row in own))
+    seeds = {method: len({row["seed"] for row in own if row["method"] == method}) for method in columns}
+    titles = [f"{title}{'' if seeds[method] == len(SEEDS) else ' ¹'}" for method, title in columns.items()]
+    lines = ["| question | " + " | ".join(titles) + " |", "|---" * (len(columns) + 1) + "|"]
+    for question in asked:
+        cells = [found.get((question, method)) for method in columns]
+        lines.append(f"| {question} | " + " | ".join(_shown(cell) if cell else "" for cell in cells) + " |")
+    if mean:
+        means = [np.exp(np.mean([np.log(np.mean(found[question, m])) for question in asked])) for m in columns]
+        lines.append("| **mean** | " + " | ".join(_shown([float(value)]) for value in means) + " |")
+    return lines
+
+
+def _shown(errors: list[float]) -> str:
+    return f"{np.mean(errors):.3f}".removeprefix("0")
 
 
 def main() -> None:
