@@ -193,3 +193,17 @@ def test_mistakes_are_named(tmp_path: Path, change: tuple[str, str], says: str) 
     (tmp_path / "stream.toml").write_text(text.replace(*change, 1))
     with pytest.raises(ConfigError, match=says):
         load_config(tmp_path / "stream.toml")
+
+
+def test_what_is_said_of_attributes(tmp_path: Path) -> None:
+    write(tmp_path, "a.csv")
+    config = configured(tmp_path)
+    assert "Attributes: vehicle (3 values), age (3 values), hour (24 values)." in config.stream().describe()
+    assert any("a value that is in no list" in line for line in run(config).private_notes)
+
+
+def test_experiments_are_of_places() -> None:
+    from phdstream.evaluation import read_experiment
+
+    with pytest.raises(ConfigError, match="not rows: give the place alone"):
+        read_experiment({"data": {"circles": "growing"}, "domain": {"type": "product"}}, Path())

@@ -91,4 +91,5 @@ def operator_notes(prepared: Prepared, stream: DurableStream, config: Config) ->
 def _outside(config: Config) -> str:
     """Return what makes an event fall outside."""
     snap = config.domain.location.summary().get("snap")
-    return "another place" if snap is None else f"farther than {snap:g} from any line"
+    why = "another place" if snap is None else f"farther than {snap:g} from any line"
+    return f"{why}, or a value that is in no list" if config.domain.attributes else why
