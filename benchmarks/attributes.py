@@ -38,6 +38,7 @@ TABLE = DOCS / "results" / "attributes.csv"
 PAGE = DOCS / "attributes.md"
 QUERIES = {"small": 300, "medium": 150, "large": 60}
 SEEDS, EPSILON = (1, 2, 3), 1.0
+INTERVALS = "share of 90% intervals that hold the true count"
 _BEGIN, _END = "<!-- tables -->", "<!-- end of tables -->"
 NEW_YORK = {"bounds": [(-74.3, -73.65), (40.5, 41.0)], "depth": 24, "names": ("lon", "lat")}
 WORLD = {"bounds": [(-180, 180), (-90, 90)], "depth": 42, "names": ("lon", "lat")}
@@ -157,19 +158,23 @@ def questions(truth: Truth) -> Iterator[tuple[str, str | None, tuple[int, ...]]]
             yield f"places and {name}, {size}", size, (i,)
 
 
-def product_answers(release: Any, truth: Truth, size: str | None, attributes: tuple[int, ...]) -> Floats:
-    """Return a product's estimates for a question."""
-    if not attributes:
-        return release.count(truth.queries[str(size)]).value.reshape(-1, 1)
+def product_answers(
+    release: Any, truth: Truth, size: str | None, attributes: tuple[int, ...], confidence: float = 0.9
+) -> dict[str, Floats]:
+    """Return a product's estimates for a question, and the ends of their intervals: rectangles by values."""
     if size is None:
-        return release.table([truth.domain.attributes[i].name for i in attributes])["count"].to_numpy().reshape(1, -1)
-    (i,) = attributes
-    attribute = truth.domain.attributes[i]
+        names = [truth.domain.attributes[i].name for i in attributes]
+        table = release.table(names, confidence=confidence)
+        found = {"value": table["count"], "low": table["low"], "high": table["high"]}
+        return {name: column.to_numpy().reshape(1, -1) for name, column in found.items()}
     queries = release.domain.queries(truth.queries[size])
-    many = np.repeat(queries, len(attribute), axis=0)
-    value = np.tile(np.arange(len(attribute)), len(queries)).astype(float)
-    many[:, 2 + i], many[:, release.domain.dimension + 2 + i] = value, value + 1
-    return release.count(many).value.reshape(len(queries), -1)
+    asked = queries
+    for i in attributes:  # one at most
+        values = len(truth.domain.attributes[i])
+        asked, value = np.repeat(queries, values, axis=0), np.tile(np.arange(values), len(queries)).astype(float)
+        asked[:, 2 + i], asked[:, release.domain.dimension + 2 + i] = value, value + 1
+    counts = release.count(asked, confidence)
+    return {name: getattr(counts, name).reshape(len(queries), -1) for name in ("value", "low", "high")}
 
 
 def errors(truth: Truth, tick: int, answer: Any) -> dict[str, float]:
@@ -213,10 +218,23 @@ def trial(data: Data, truth: Truth, method: str, schedule: list[str] | None, see
         for tick, release in run_one(stream, data, truth, lambda tick: truth.points[truth.tick == tick].view(marked)):
 
             def whole(size: str | None, attributes: tuple[int, ...], release: Any = release) -> Any:
-                return product_answers(release, truth, size, attributes)
+                return product_answers(release, truth, size, attributes)["value"]
 
             each.append(errors(truth, tick, whole))
     return {name: float(np.mean([one[name] for one in each])) for name in each[0]}
+
+
+def coverage(data: Data, truth: Truth, seed: int) -> dict[str, float]:
+    """Return how often 90% intervals of a product, by the default schedule, cover true counts, by question."""
+    stream = phd.TrackingStream(
+        truth.domain, EPSILON, phd.Event(), start_after=data.first, insert_only=True, noise=phd.Simulation(seed)
+    )
+    marked, found = type(truth.domain.points(None)), dict[str, list[float]]()
+    for tick, release in run_one(stream, data, truth, lambda tick: truth.points[truth.tick == tick].view(marked)):
+        for name, size, attributes in questions(truth):
+            true, told = truth.counts(tick, size, attributes), product_answers(release, truth, size, attributes)
+            found.setdefault(name, []).append(float(((told["low"] <= true) & (true <= told["high"])).mean()))
+    return {name: float(np.mean(each)) for name, each in found.items()}
 
 
 def _apart(data: Data, truth: Truth, at: int, fixed: dict[str, Any], seed: int) -> list[dict[str, float]]:
@@ -256,9 +274,15 @@ def methods(truth: Truth) -> Iterator[tuple[str, list[str] | None, bool]]:
 
 
 def run(folder: Path) -> None:
-    """Run what the CSV does not have yet: the main methods with all seeds first."""
+    """Run what the CSV does not have yet: intervals, then the main methods with all seeds, then other schedules."""
     rows = list(csv.DictReader(TABLE.open())) if TABLE.exists() else []
     done = {(row["stream"], row["method"], row["seed"]) for row in rows}
+    for seed, (name, data) in product(SEEDS, STREAMS.items()):
+        if (name, INTERVALS, str(seed)) not in done:
+            one = {"stream": name, "method": INTERVALS, "seed": str(seed)}
+            found = coverage(data, Truth(data, folder), seed)
+            rows += [one | {"question": asked, "error": f"{covered:.5f}"} for asked, covered in found.items()]
+            _save(rows)
     for main_ones, seed, (name, data) in product((True, False), SEEDS, STREAMS.items()):
         truth = Truth(data, folder)
         for method, schedule, is_main in methods(truth):
@@ -286,9 +310,17 @@ def tables() -> str:
         methods_there = list(dict.fromkeys(row["method"] for row in own))
         ours = f"product, {_default(STREAMS[stream])}"
         products = [name for name in methods_there if name.startswith("product, ")]
-        others = [name for name in methods_there if name not in products]
+        others = [name for name in methods_there if name not in products and name != INTERVALS]
         short = {name: name.removeprefix("product, ") + (" (the default)" if name == ours else "") for name in products}
-        parts += [f"### {stream}\n", *_table(own, {others[0]: others[0], ours: "product"} | {n: n for n in others[1:]})]
+        parts += [
+            f"### {stream}\n",
+            *_table(
+                own,
+                {others[0]: others[0], ours: "product"}
+                | {n: n for n in others[1:]}
+                | {INTERVALS: "product: 90% intervals cover"},
+            ),
+        ]
         parts += ["", "By schedule; last the geometric mean:\n", *_table(own, short, mean=True), ""]
     return "\n".join(parts)
 

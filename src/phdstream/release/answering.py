@@ -38,14 +38,16 @@ def answer_queries(
     overlap: Overlap,
     covered: CoveredShare | None,
     within: Callable[[Ints], Floats] | None = None,
-    drawn: bool | None = None,
+    alike: float | None = None,
 ) -> Floats:
     """Return, for each query, the estimate, the unbiased one, and the variances of its noise and of its whole error.
 
-    Polygons are asked for by their positions, whole numbers (or ``drawn`` says so): cells that their edges cut err
-    together (see `phdstream.release.unevenness`). Of each node only the share that ``within`` says is asked for.
+    Polygons are asked for by their positions, whole numbers: cells that their edges cut err together (see
+    `phdstream.release.unevenness`), as far as ``alike`` says if it is given. Of each node only the share that
+    ``within`` says is asked for.
     """
-    alike = ALIKE if (queries.ndim == 1 and queries.dtype.kind == "i" if drawn is None else drawn) else 0.0
+    if alike is None:
+        alike = ALIKE if queries.ndim == 1 and queries.dtype.kind == "i" else 0.0
     if within is not None:
         overlap, covered = _narrowed(overlap, covered, within)
     if covered is not None:

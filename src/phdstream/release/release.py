@@ -26,6 +26,7 @@ from phdstream.release.grouping import Groups, groups_of
 from phdstream.release.maps import cell_shapes, check_planar, geodataframe, h3_shapes, layer_shapes
 from phdstream.release.marginal import marginal_estimate, marginal_points
 from phdstream.release.tables import arrow_table
+from phdstream.release.unevenness import ALIKE, ROWS_ALIKE
 from phdstream.release.usefulness import Usefulness, usefulness
 
 __all__ = ["Release"]
@@ -195,7 +196,8 @@ class Release:
 
     def _rectangle_estimates(self, queries: NDArray[Any], within: Within = None) -> Floats:
         """Return what `answer_queries` does for the domain's own queries, rectangles for most: (4, queries)."""
-        return answer_queries(self.domain, self.estimate, queries, self.domain.overlap, self.domain.covered, within)
+        domain, alike = self.domain, ROWS_ALIKE if self.domain.attributes else None
+        return answer_queries(domain, self.estimate, queries, domain.overlap, domain.covered, within, alike)
 
     def _group_estimates(self, groups: Groups, shapes: NDArray[Any], queries: NDArray[Any], within: Within) -> Floats:
         """Return the same for the groups of a table, by their positions."""
@@ -204,7 +206,9 @@ class Release:
         def overlap(nodes: Ints, at: Ints) -> Floats:
             return groups.overlap(nodes, at, shapes)
 
-        return answer_queries(self.domain, self.estimate, queries, overlap, covered, within, drawn=shapes.size > 0)
+        return answer_queries(
+            self.domain, self.estimate, queries, overlap, covered, within, ALIKE if shapes.size else ROWS_ALIKE
+        )
 
     def _shape_estimates(self, shapes: NDArray[Any], within: Within = None) -> Floats:
         """Return the same for polygons; empty ones hold nothing."""
@@ -235,8 +239,8 @@ class Release:
     def places(self) -> Release:
         """Return the release of places alone, whatever the attributes (`Product`): itself, if there are none.
 
-        It is for maps: counts are the same as this release's, and so are their noise intervals, nearly; its synthetic
-        points are others.
+        It is for maps: counts are the same as this release's, and so are their noise intervals, nearly. Its intervals
+        for true counts know less of rows, and are narrower than this release's; its synthetic points are others.
         """
         domain = self.domain
         if not isinstance(domain, Product):
