@@ -45,6 +45,9 @@ DOMAINS: dict[str, Callable[[], phd.Domain]] = {
     "streets": lambda: phd.Network(STREETS, snap=30.0, depth=12),
     "hospitals": lambda: phd.Hierarchy(HOSPITALS),
     "globe": lambda: phd.Globe(depth=9),
+    "rides": lambda: phd.Product(
+        phd.Box([(0, 1), (0, 1)], depth=10), phd.Category("vehicle", ["bus", "tram", "ferry"]), phd.TimeOfDay("hour", 5)
+    ),
 }
 TRACKING: dict[str, dict[str, Any]] = {
     "tracking": {},

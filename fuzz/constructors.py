@@ -14,6 +14,7 @@ import shapely
 import phdstream as phd
 from fuzz.values import mutated, odd
 from phdstream.domains import domain_from_dict
+from phdstream.domains.product import Attribute, attribute_from_dict
 from phdstream.privacy import unit_from_dict
 
 __all__ = ["prepare", "run"]
@@ -22,6 +23,11 @@ _SQUARE = [(0.0, 1.0), (0.0, 1.0)]
 _STREET = shapely.LineString([(0, 0), (100, 0), (100, 60)])
 _TRIANGLE = shapely.Polygon([(0, 0), (1, 0), (0, 1)])
 _TREE = {"depth": 6, "fanout": 2}
+_ATTRIBUTES = [
+    {"type": "category", "name": "v", "values": ["a", "b"]},
+    {"type": "bins", "name": "w", "edges": [0, 1, 9]},
+]
+_PRODUCT = {"place": {"type": "box", "bounds": _SQUARE, "depth": 6}, "attributes": _ATTRIBUTES, "schedule": None}
 _PLACES = [["a", "b"], ["a", "c"], ["d", "e"]]
 _WAYS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Box": (phd.Box, {"bounds": _SQUARE, "names": ["x", "y"], "crs": None} | _TREE),
@@ -30,6 +36,11 @@ _WAYS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Globe": (phd.Globe, {"depth": 12, "names": ["lon", "lat"]}),
     "Region": (phd.Region, {"polygons": [_TRIANGLE], "crs": None, "tree_crs": None, "names": ["x", "y"]} | _TREE),
     "Network": (phd.Network, {"lines": [_STREET], "snap": 5.0, "crs": None, "tree_crs": None, "bounds": None} | _TREE),
+    "Product": (lambda **spec: domain_from_dict(spec | {"type": "product"}), _PRODUCT),
+    "Category": (phd.Category, {"name": "v", "values": {"road": ["bus", "car"], "rail": ["tram"]}}),
+    "Bins": (phd.Bins, {"name": "age", "edges": [0, 18, 65]}),
+    "TimeOfDay": (phd.TimeOfDay, {"name": "hour", "bins": 5, "column": "time", "zone": "UTC"}),
+    "DayOfWeek": (phd.DayOfWeek, {"name": "day", "column": "time", "zone": "UTC"}),
     "User": (phd.User, {"inserts": 2, "deletes": 1}),
     "Simulation": (phd.Simulation, {"seed": 1}),
     "domain": (lambda **spec: domain_from_dict(spec), {"type": "box", "bounds": _SQUARE, "depth": 6}),
@@ -58,6 +69,10 @@ def run(rng: Random, folder: Path) -> None:
         given = given | {key: mutated(rng, given[key])}
     made = make(**given)
     repr(made)
+    if isinstance(made, Attribute):
+        again = attribute_from_dict(json.loads(json.dumps(made.to_dict())))
+        assert again.to_dict() == made.to_dict(), "an attribute read back is another"
+        made = phd.Product(phd.Box(_SQUARE, names=("a b", "c d"), depth=6), made)
     if isinstance(made, phd.Domain):
         _use(made)
 

@@ -32,6 +32,8 @@ _DOMAINS: list[Callable[[], phd.Domain]] = [
     lambda: phd.Region(shapely.Polygon([(0, 0), (1, 0), (0, 1)]), depth=6),
     lambda: phd.Network([shapely.LineString([(0, 0), (1, 1)])], snap=1.0, depth=6),
     lambda: phd.Hierarchy([["a", "b"], ["a", "c"], ["d", "e"]]),
+    lambda: phd.Product(phd.Box([(0, 1)], depth=5), phd.Bins("w", [0, 0.5, 1]), phd.TimeOfDay("hour", 3)),
+    lambda: phd.Product(phd.Box([(0, 1)], depth=5), phd.Category("v", ["0", "1", "b"]), phd.DayOfWeek("day")),
 ]
 _UNITS: list[Any] = [phd.Event(), phd.Record(), phd.User(2, 2)]
 _SPECIAL = [float("nan"), float("inf"), float("-inf"), 1e308, -1e308, 5e-324, -0.0, 1.0, 0.9999999999999999, 1e-17]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from phdstream.domains import Box, Cube, Domain, Hierarchy
     from phdstream.domains.globe import Globe
     from phdstream.domains.network import Network
+    from phdstream.domains.product import Bins, Category, DayOfWeek, Product, TimeOfDay
     from phdstream.domains.region import Region
     from phdstream.privacy import Event, ExactNoise, Record, Simulation, User
     from phdstream.release import Changes, Counts, Release
@@ -24,10 +25,13 @@ if TYPE_CHECKING:
     from phdstream.streams.tracking import TrackingStream
 
 __all__ = [
+    "Bins",
     "Box",
+    "Category",
     "Changes",
     "Counts",
     "Cube",
+    "DayOfWeek",
     "Domain",
     "DurableStream",
     "Event",
@@ -37,11 +41,13 @@ __all__ = [
     "Network",
     "PHDStream",
     "PrivTree",
+    "Product",
     "Record",
     "Region",
     "Release",
     "SelectiveCounting",
     "Simulation",
+    "TimeOfDay",
     "TrackingStream",
     "User",
     "__version__",
@@ -56,6 +62,7 @@ _HOMES = {
     "domains": ("Box", "Cube", "Domain", "Hierarchy"),
     "domains.globe": ("Globe",),
     "domains.network": ("Network",),
+    "domains.product": ("Bins", "Category", "DayOfWeek", "Product", "TimeOfDay"),
     "domains.region": ("Region",),
     "streams.durable.stream": ("DurableStream", "durable"),
     "privacy": ("Event", "ExactNoise", "Record", "Simulation", "User"),

@@ -38,6 +38,46 @@ def _globe() -> Domain:
     return Globe(depth=9)
 
 
+def _rides() -> Domain:
+    vehicle = phd.Category("vehicle", ["bus", "tram", "ferry"])
+    return phd.Product(phd.Box([(-74.3, -73.7), (40.5, 41.0)], depth=9), vehicle, phd.Bins("age", [0, 18, 40, 65, 120]))
+
+
+def _calls() -> Domain:
+    return phd.Product(phd.Region(ISLANDS, depth=8), phd.TimeOfDay("hour"), phd.DayOfWeek("day"))
+
+
+def _tickets() -> Domain:
+    from phdstream.domains.network import Network
+
+    lot = phd.Category("lot", {"north": ["A", "B"], "south": {"old": ["C"], "new": ["D", "E", "F"]}})
+    first = ["lot"] * lot.depth + ["place"] * 7
+    return phd.Product(Network(STREETS, snap=30.0, depth=7), lot, schedule=first)
+
+
+def _stays() -> Domain:
+    illness = phd.Category("illness", {"injury": ["burn", "fracture"], "infection": ["flu", "measles", "mumps"]})
+    return phd.Product(phd.Hierarchy(HOSPITALS), illness)
+
+
+def _flights() -> Domain:
+    from phdstream.domains.globe import Globe
+
+    return phd.Product(Globe(depth=6), phd.TimeOfDay("hour", 5), phd.Category("kind", ["mail", "people"]))
+
+
+def _votes() -> Domain:
+    return phd.Product(phd.Box([(0, 1)] * 2, fanout=4, depth=4), phd.Category("party", list("ABCDE")))
+
+
+PRODUCTS: dict[str, Callable[[], Domain]] = {
+    "rides": _rides,
+    "calls": _calls,
+    "tickets": _tickets,
+    "stays": _stays,
+    "flights": _flights,
+    "votes": _votes,
+}
 DOMAINS: dict[str, Callable[[], Domain]] = {
     "box": lambda: phd.Box([(-74.3, -73.7), (40.5, 41.0)], depth=12),
     "box of three dimensions": lambda: phd.Box([(0, 1)] * 3, fanout=8, depth=4),
@@ -49,6 +89,7 @@ DOMAINS: dict[str, Callable[[], Domain]] = {
     "streets": _network,
     "hospitals": lambda: phd.Hierarchy(HOSPITALS),
     "globe": _globe,
+    **PRODUCTS,
 }
 
 
@@ -217,6 +258,8 @@ def test_halves_add_up(name: str) -> None:
 
 def test_nothing_else_is_inside(domain: Domain) -> None:
     nowhere = ["nowhere"] if isinstance(domain, phd.Hierarchy) else np.full((3, domain.dimension), 1e6)
+    if isinstance(domain, phd.Product):  # such numbers are no values; as positions they are of none
+        nowhere = spread(domain, 3) + 1e6
     assert not domain.encode(domain.points(nowhere))[1].any()
     if not isinstance(domain, phd.Hierarchy):
         for bad in (np.nan, np.inf, -np.inf):

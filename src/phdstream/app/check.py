@@ -64,7 +64,7 @@ def check(
     if picture is not None:
         from phdstream.app.check_picture import draw_points
 
-        report.picture = draw_points(config.domain, prepared.gathered.sample, picture)
+        report.picture = draw_points(config.domain.location, prepared.gathered.sample, picture)
     return report
 
 

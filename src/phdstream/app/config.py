@@ -40,7 +40,20 @@ _KNOWN: dict[str, tuple[set[str], set[str]]] = {  # section: (required, optional
     "ticks": (set(), {"every", "start", "end", "grace", "rows"}),
     "domain": (
         {"type"},
-        {"bounds", "fanout", "depth", "resolution", "dimension", "crs", "tree_crs", *DOMAIN_FILES, "snap"},
+        {
+            "bounds",
+            "fanout",
+            "depth",
+            "resolution",
+            "dimension",
+            "crs",
+            "tree_crs",
+            *DOMAIN_FILES,
+            "snap",
+            "place",
+            "attributes",
+            "schedule",
+        },
     ),
     "privacy": ({"epsilon", "unit"}, {"tree_share"}),
     "stream": (set(), {"method", "counter", "threshold", "window", "start_after", "max_nodes"}),
@@ -143,7 +156,11 @@ def _build(sections: dict[str, Any], base: Path) -> Config:
     domain = _domain(sections["domain"], given.columns, base)
     given = replace(
         given,
-        columns=replace(given.columns, names=isinstance(domain, Hierarchy)),
+        columns=replace(
+            given.columns,
+            names=isinstance(domain.location, Hierarchy),
+            attributes=tuple(attribute.to_dict() for attribute in domain.attributes),
+        ),
         reading=replace(given.reading, crs=domain.crs),
     )
     releases, state = _folders(sections["output"], base)

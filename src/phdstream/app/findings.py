@@ -52,7 +52,7 @@ def coordinate_hints(prepared: Prepared, config: Config) -> list[str]:
 
 
 def _scale_hint(largest: float, config: Config) -> list[str]:
-    corner = float(np.abs(config.domain.bounds(np.array([ROOT]))).max())
+    corner = float(np.abs(config.domain.location.bounds(np.array([ROOT]))).max())
     if 0 < corner <= 360 < largest < float("inf"):
         return ["The coordinates seem to be in metres or feet, and the domain in degrees: convert one of them."]
     if 0 < largest <= 360 < corner:
@@ -92,5 +92,6 @@ def operator_notes(prepared: Prepared, stream: DurableStream, config: Config) ->
 
 def _outside(config: Config) -> str:
     """Return what makes an event fall outside."""
-    snap = config.domain.summary().get("snap")
-    return "another place" if snap is None else f"farther than {snap:g} from any line"
+    snap = config.domain.location.summary().get("snap")
+    why = "another place" if snap is None else f"farther than {snap:g} from any line"
+    return f"{why}, or a value that is in no list" if config.domain.attributes else why

@@ -48,7 +48,7 @@ class Input:
         """Return what decides which event a row is: kept with the state, since it must not change on the way."""
         columns = self.columns
         named = {"coordinates": list(columns.coordinates), "time": columns.time}
-        text = {"encoding": self.reading.encoding} if columns.user or columns.names else {}
+        text = {"encoding": self.reading.encoding} if columns.user or columns.names or columns.attributes else {}
         return named | {"sign": columns.sign, "user": columns.user} | self.reading.to_dict() | text
 
 

@@ -15,7 +15,7 @@ from phdstream.errors import InputError, did_you_mean, shown
 
 __all__ = ["ROOT", "Box", "Cube", "Domain", "Hierarchy", "divide_among_children", "domain_from_dict", "hash_uniform"]
 
-_KINDS = ("box", "cube", "region", "network", "hierarchy", "globe")
+_KINDS = ("box", "cube", "region", "network", "hierarchy", "globe", "product")
 
 
 def domain_from_dict(spec: dict[str, Any]) -> Domain:

@@ -28,7 +28,7 @@ class BinaryTree:
     """
 
     def __init__(self, domain: Domain) -> None:
-        self.domain, self.axes, self.even = domain, domain.grid_axes, domain.even
+        self.domain, self.axes, self.even = domain, domain.bit_axes, domain.even
         self._level = np.searchsorted(domain.bits_through, np.arange(self.total_bits + 1), side="right") - 1
 
     @property
@@ -68,16 +68,18 @@ class BinaryTree:
     def neighbours(self, nodes: Ints, bits: int) -> list[tuple[Ints, Bools]]:
         """Return each node's neighbours before and after it along the coordinate halved next, and which there are.
 
-        The nodes are of one length, in a domain with Morton codes. A coordinate's bits lie ``axes`` apart; with the
-        bits between them filled, a carry runs through.
+        The nodes are of one length, in a domain that says which coordinate each bit halves (Morton codes, and products
+        of them). With the bits between a coordinate's filled, a carry runs through. Where a bit halves none, and before
+        a coordinate's first halving, there are no neighbours.
 
         >>> import phdstream as phd
         >>> tree = BinaryTree(phd.Box([(0, 1), (0, 1)]))
         >>> [(node.tolist(), there.tolist()) for node, there in tree.neighbours(np.array([4, 5, 6, 7]), 2)]
         [([6, 7, 4, 5], [False, False, True, True]), ([6, 7, 4, 5], [True, True, False, False])]
         """
-        own = sum(np.int64(1) << i for i in range(self.axes - 1, bits, self.axes))
-        step = np.int64(1) << (self.axes - 1)
+        axis = self.axes[bits]
+        own = sum(np.int64(1) << (bits - 1 - i) for i in range(bits) if axis >= 0 and self.axes[i] == axis)
+        step = own & -own
         mine, others = nodes & own, nodes & ~own
         before, after = (mine - step) & own, ((mine | ~own) + step) & own
         return [(others | before, mine > 0), (others | after, mine < own)]

@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from phdstream.arrays import Floats
 from phdstream.errors import InputError
 
-__all__ = ["column_names", "floats", "is_missing", "named_column"]
+__all__ = ["column_names", "floats", "is_missing", "named_column", "plain_column"]
 
 _NUMBERS = "biuf"
 """NumPy's kinds of yes or no, whole and floating-point numbers."""
@@ -135,3 +136,14 @@ def _number(item: Any) -> float:
     if not isinstance(item, Real | Decimal):
         raise TypeError
     return float(item)
+
+
+def plain_column(column: pa.Array) -> pa.Array:
+    """Return categories as what they stand for, extension types as what they are stored as, and text as plain text."""
+    if isinstance(column, pa.ExtensionArray):
+        return plain_column(column.storage)
+    if pa.types.is_dictionary(column.type):
+        return plain_column(column.dictionary).take(column.indices)
+    if pa.types.is_binary_view(column.type):
+        return pc.cast(column, pa.binary())
+    return pc.cast(column, pa.string()) if pa.types.is_string_view(column.type) else column

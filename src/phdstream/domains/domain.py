@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Self, TypeAlias
 
@@ -14,6 +14,7 @@ from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains.apportion import collected, divide_among_children, groups, repeated
 from phdstream.domains.codes import ROOT, child_nodes
 from phdstream.domains.points import points_array, rectangles_array
+from phdstream.errors import InputError
 
 __all__ = ["CoveredShare", "Domain"]
 
@@ -39,6 +40,8 @@ class Domain(ABC):
     names: tuple[str, ...]
     level_bits: tuple[int, ...]
     crs: str | None = None
+    attributes: tuple[Any, ...] = ()
+    """What events have besides their place (`Product`)."""
     covered: CoveredShare | None = None
 
     @classmethod
@@ -52,9 +55,19 @@ class Domain(ABC):
         return None
 
     @property
+    def location(self) -> Domain:
+        """The domain of places alone: itself, unless events have attributes besides (`Product`)."""
+        return self
+
+    @property
     def grid_axes(self) -> int:
         """How many coordinates the bits of a code halve in turn; 0 if the tree is not a grid's."""
         return 0
+
+    @property
+    def bit_axes(self) -> tuple[int, ...]:
+        """The coordinate that each bit of a code halves, -1 for none; empty if the tree is not a grid's."""
+        return tuple(bit % self.grid_axes for bit in range(self.total_bits)) if self.grid_axes else ()
 
     @property
     def even(self) -> bool:
@@ -145,6 +158,14 @@ class Domain(ABC):
         import shapely
 
         return np.atleast_1d(shapely.box(*self.bounds(nodes).T))
+
+    def rows(self, points: NDArray[Any]) -> NDArray[Any]:
+        """Return points as users read them: here, as they are."""
+        return points
+
+    def within(self, where: Mapping[str, Any]) -> Callable[[Ints], Floats]:
+        """Return what tells the share of each node that has the values of attributes asked for (`Product`)."""
+        raise InputError(f"where= asks for values of attributes; {self!r} has none: make it part of a Product.")
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:

@@ -100,6 +100,11 @@ def _data(spec: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     domain = spec.get("domain", _UNIT_SQUARE if "circles" in data else None)
     if not isinstance(domain, dict):
         raise ConfigError("[domain] is missing: it says where points can be, and is never taken from the data.")
+    if domain.get("type") == "product":
+        raise ConfigError(
+            "experiments compare points in rectangles, not rows: give the place alone as [domain]. What attributes "
+            "cost is measured in docs/attributes.md."
+        )
     _check_keys(domain, _DOMAIN, "[domain]")
     return data, domain
 

@@ -13,6 +13,7 @@ import pyarrow.parquet
 from phdstream.domains import Domain, Hierarchy, domain_from_dict
 from phdstream.domains.network import Network
 from phdstream.domains.outlines import land, new_york_state
+from phdstream.domains.product import Product, attribute_from_dict
 from phdstream.domains.region import Region
 from phdstream.errors import InputError
 
@@ -29,12 +30,35 @@ def configured_domain(section: dict[str, Any], coordinates: Sequence[str], base:
     kind = fields.get("type")
     if kind == "hierarchy":
         return _hierarchy(fields, coordinates, base)
+    if kind == "product":
+        return _product(fields, coordinates, base)
     fields["names"] = list(coordinates)
     if kind == "region":
         return _region(fields, base)
     if kind == "network":
         return Network(base / Path(_file(fields, "lines")).expanduser(), **_others(fields, "lines"))
     return domain_from_dict(fields)
+
+
+def _product(fields: dict[str, Any], coordinates: Sequence[str], base: Path) -> Product:
+    """Return a place with attributes; the values of a category may be a table in a file."""
+    place, attributes = fields.get("place"), fields.get("attributes")
+    if not isinstance(place, dict) or not isinstance(attributes, list):
+        raise InputError(
+            "[domain] of type 'product' needs a place, [domain.place] with a type of its own, and attributes, each in "
+            "a [[domain.attributes]]."
+        )
+    if extra := set(fields) - {"type", "place", "attributes", "schedule"}:
+        raise InputError(
+            f"[domain] of type 'product' has place, attributes and schedule, not '{min(extra)}': does that belong into "
+            "[domain.place]?"
+        )
+    made = []
+    for spec in attributes:
+        if isinstance(spec, dict) and isinstance(spec.get("values"), str):
+            spec = spec | {"values": _table(base / Path(spec["values"]).expanduser())}
+        made.append(attribute_from_dict(spec))
+    return Product(configured_domain(place, coordinates, base), *made, schedule=fields.get("schedule"))
 
 
 def _region(fields: dict[str, Any], base: Path) -> Region:

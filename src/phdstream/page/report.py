@@ -44,11 +44,12 @@ def write_report(
     archive = open_archive(folder)
     check_planar(archive.domain)
     manifest, ticks = archive.manifest() or {}, _ticks(archive)
-    frame = Frame.of(archive.domain)
-    areas = read_layer_file(layer, archive.domain, frame) if layer else None
+    domain = archive.domain.location
+    frame = Frame.of(domain)
+    areas = read_layer_file(layer, domain, frame) if layer else None
     made = _Gathered(archive, frame, areas)
     points = encode_lifetimes(made.points(ticks, progress))
-    head = facts_of_stream(archive.domain, manifest, made.latest) | {
+    head = facts_of_stream(domain, manifest, made.latest) | {
         "kind": "file",
         "title": title,
         "ticks": [{"tick": t, "label": tick_label(manifest.get("ticks") or {}, t)} for t in ticks],
@@ -84,7 +85,7 @@ class _Gathered:
     def points(self, ticks: list[int], progress: Progress) -> Iterator[Any]:
         """Read releases, and yield the points of each."""
         for number, tick in enumerate(ticks, start=1):
-            release = self.latest = self._archive.release(tick)
+            release = self.latest = self._archive.release(tick).places()
             self.totals.append(round(release.total, 1))
             self.trees.append(encode_tree(coarsened(release), self._frame))
             if self._areas is not None:

@@ -32,14 +32,24 @@ Overlap: TypeAlias = Callable[[Ints, NDArray[Any]], Floats]
 
 
 def answer_queries(
-    domain: Domain, estimate: Estimate, queries: NDArray[Any], overlap: Overlap, covered: CoveredShare | None
+    domain: Domain,
+    estimate: Estimate,
+    queries: NDArray[Any],
+    overlap: Overlap,
+    covered: CoveredShare | None,
+    within: Callable[[Ints], Floats] | None = None,
+    alike: float | None = None,
 ) -> Floats:
     """Return, for each query, the estimate, the unbiased one, and the variances of its noise and of its whole error.
 
     Polygons are asked for by their positions, whole numbers: cells that their edges cut err together (see
-    `phdstream.release.unevenness`).
+    `phdstream.release.unevenness`), as far as ``alike`` says if it is given. Of each node only the share that
+    ``within`` says is asked for.
     """
-    alike = ALIKE if queries.ndim == 1 and queries.dtype.kind == "i" else 0.0
+    if alike is None:
+        alike = ALIKE if queries.ndim == 1 and queries.dtype.kind == "i" else 0.0
+    if within is not None:
+        overlap, covered = _narrowed(overlap, covered, within)
     if covered is not None:
         return answer_by_descent(domain, estimate, queries, covered, alike)
     rows = max(1, _PAIRS_AT_ONCE // estimate.node.size)
@@ -47,6 +57,20 @@ def answer_queries(
         answer_from_all(domain, estimate, queries[i : i + rows], overlap, alike) for i in range(0, len(queries), rows)
     ]
     return np.concatenate(parts, axis=1) if parts else np.zeros((4, 0))
+
+
+def _narrowed(
+    overlap: Overlap, covered: CoveredShare | None, within: Callable[[Ints], Floats]
+) -> tuple[Overlap, CoveredShare | None]:
+    """Return the same shares, of which only those within count."""
+
+    def less(nodes: Ints, queries: NDArray[Any]) -> Floats:
+        return overlap(nodes, queries) * within(nodes)
+
+    if covered is None:
+        return less, None
+    whole = covered
+    return less, lambda nodes, queries, exact: whole(nodes, queries, exact) * within(nodes)
 
 
 def answer_from_all(domain: Domain, e: Estimate, queries: NDArray[Any], overlap: Overlap, alike: float = 0.0) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from phdstream.release.columns import point_columns
 from phdstream.release.tables import arrow_table
 
 __all__ = ["Changes", "difference"]
@@ -27,8 +28,7 @@ class Changes:
         """Return the changes as an Arrow table: the coordinates, and ``sign`` (+1 appears, -1 disappears)."""
         points = np.concatenate([self.deletes, self.inserts])
         sign = np.repeat(np.array([-1, 1], dtype=np.int8), [len(self.deletes), len(self.inserts)])
-        columns = {name: points[:, i] for i, name in enumerate(self.names)}
-        return arrow_table(columns | {"sign": sign}, self.metadata)
+        return arrow_table(point_columns(points, self.names) | {"sign": sign}, self.metadata)
 
 
 def difference(come: NDArray[Any], gone: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -22,8 +22,8 @@ _DEGREES = "EPSG:4326"
 
 def check_planar(domain: Domain) -> None:
     """Refuse domains whose points are not two coordinates."""
-    if domain.dimension != 2:
-        raise InputError(f"maps need points with two coordinates; {domain!r} has {domain.dimension}.")
+    if domain.location.dimension != 2:
+        raise InputError(f"maps need points with two coordinates; {domain!r} has {domain.location.dimension}.")
 
 
 def layer_shapes(domain: Domain, layer: Any) -> NDArray[Any]:
@@ -53,7 +53,7 @@ def h3_shapes(domain: Domain, resolution: int) -> tuple[list[str], NDArray[Any]]
     h3 = need("h3")
     if not isinstance(resolution, int) or not 0 <= resolution <= 15:
         raise InputError(f"an H3 resolution is a whole number from 0 to 15, not {shown(resolution)}.")
-    west, south, east, north = domain.bounds(np.array([ROOT]))[0]
+    west, south, east, north = domain.location.bounds(np.array([ROOT]))[0]
     if not (-180 <= west < east <= 180 and -90 <= south < north <= 90):
         raise InputError("H3 needs longitudes and latitudes in degrees; this domain's coordinates are something else.")
     expected = (east - west) * (north - south) / 41253 * h3.get_num_cells(resolution)

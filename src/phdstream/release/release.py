@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -14,17 +14,25 @@ from numpy.typing import NDArray
 
 from phdstream.arrays import Floats, Ints
 from phdstream.domains import Domain
+from phdstream.domains.product import Product
 from phdstream.errors import InputError, shown
 from phdstream.release.answering import answer_queries
 from phdstream.release.changes import Changes
 from phdstream.release.changes import difference as _difference
+from phdstream.release.columns import locations_of, point_columns
 from phdstream.release.counts import Counts, check_confidence
 from phdstream.release.estimate import Estimate
+from phdstream.release.grouping import Groups, groups_of
 from phdstream.release.maps import cell_shapes, check_planar, geodataframe, h3_shapes, layer_shapes
+from phdstream.release.marginal import marginal_estimate, marginal_points
 from phdstream.release.tables import arrow_table
+from phdstream.release.unevenness import ALIKE, ROWS_ALIKE
 from phdstream.release.usefulness import Usefulness, usefulness
 
 __all__ = ["Release"]
+
+Within: TypeAlias = Callable[[Ints], Floats] | None
+"""The share of each node that has the values asked for; None if all are."""
 
 
 @dataclass(frozen=True)
@@ -104,26 +112,59 @@ class Release:
         columns |= {"stderr": np.sqrt(self.estimate.variance[order]), "points": self.estimate.points[order]}
         return arrow_table(columns, self.metadata)
 
-    def count(self, rectangles: Any, confidence: float = 0.95) -> Counts:
-        """Estimate how many points lie in rectangles, an array (n, 2d): all minima, then all maxima."""
-        return self._answer(self.domain.queries(rectangles), confidence, self._rectangle_estimates)
+    def count(
+        self, rectangles: Any = None, confidence: float = 0.95, *, where: Mapping[str, Any] | None = None
+    ) -> Counts:
+        """Estimate how many points lie in rectangles, an array (n, 2d): all minima, then all maxima.
 
-    def count_in(self, layer: Any, confidence: float = 0.95) -> Counts:
+        On a `Product` rectangles are of the place, None is all of it, and ``where`` says which values count, by
+        attributes' names: names or groups of a `Category` or days (one or a list), a range (low, high) of the others.
+        """
+        return self._answer(self.domain.queries(rectangles), confidence, self._rectangle_estimates, where)
+
+    def count_in(self, layer: Any, confidence: float = 0.95, *, where: Mapping[str, Any] | None = None) -> Counts:
         """Estimate how many points lie in each polygon of a layer (wards, counties).
 
         ``layer`` is a GeoSeries or GeoDataFrame, Shapely polygons, or the path of a file of them. There is one answer
         for each row; in a missing or empty polygon there is nothing, and one that crosses itself is mended. A layer in
         another coordinate system than the domain's is converted; one that names none is taken to be in the domain's.
+        ``where`` is as for `count`.
         """
-        return self._answer(layer_shapes(self.domain, layer), confidence, self._shape_estimates)
+        return self._answer(layer_shapes(self.domain, layer), confidence, self._shape_estimates, where)
+
+    def table(
+        self, by: Any, layer: Any = None, *, where: Mapping[str, Any] | None = None, confidence: float = 0.95
+    ) -> pa.Table:
+        """Return counts by the values of attributes of a `Product`: an Arrow table, a row for each combination.
+
+        ``by`` is a list of attributes' names. One may be a column of a ``layer`` of polygons, a GeoDataFrame: then
+        rows are by its areas too. ``where`` is as for `count`. The columns are those names, and ``count`` and the
+        others of `Counts`. Tables by fewer attributes are the sums of those by more, counts being added; intervals
+        are not.
+
+        >>> import phdstream as phd
+        >>> vehicle, day = phd.Category("vehicle", ["bus", "tram"]), phd.DayOfWeek("day")
+        >>> domain = phd.Product(phd.Box([(0, 1), (0, 1)]), vehicle, day)
+        >>> stream = phd.TrackingStream(domain, 1.0, phd.Event(), noise=phd.Simulation(seed=1))
+        >>> release = stream.update([(0.3, 0.3, "bus", "Mon")] * 400 + [(0.6, 0.3, "tram", "Sun")] * 100)
+        >>> table = release.table(["vehicle"])
+        >>> table["vehicle"].to_pylist(), [round(count, -2) for count in table["count"].to_pylist()]
+        (['bus', 'tram'], [400.0, 100.0])
+        """
+        groups = groups_of(self.domain, by, layer)
+        shapes = np.zeros(0, dtype=object) if layer is None else layer_shapes(self.domain, layer)
+
+        def estimates(queries: NDArray[Any], within: Within) -> Floats:
+            return self._group_estimates(groups, shapes, queries, within)
+
+        answer = self._answer(np.arange(len(groups)), confidence, estimates, where)
+        return arrow_table(groups.columns | _count_columns(answer), self.metadata)
 
     def to_h3(self, resolution: int, confidence: float = 0.95) -> pa.Table:
         """Return counts per H3 cell, an Arrow table: ``h3``, ``count``, and the other columns of `Counts`."""
         cells, shapes = h3_shapes(self.domain, resolution)
         answer = self._answer(shapes, confidence, self._shape_estimates)
-        columns = {"h3": np.array(cells), "count": answer.value, "unbiased": answer.unbiased, "stderr": answer.stderr}
-        ends = ("low", "high", "noise_low", "noise_high")
-        return arrow_table(columns | {end: getattr(answer, end) for end in ends}, self.metadata)
+        return arrow_table({"h3": np.array(cells)} | _count_columns(answer), self.metadata)
 
     def to_geodataframe(self, what: str = "points") -> Any:
         """Return the synthetic ``"points"``, or the ``"cells"`` with their counts, as a GeoDataFrame."""
@@ -132,22 +173,44 @@ class Release:
         check_planar(self.domain)
         crs = self.domain.crs
         if what == "points":
-            shapes = np.atleast_1d(shapely.points(self.sample()))
-            return geodataframe({"tick": np.full(shapes.size, self.tick)}, shapes, crs, self.metadata)
+            points = self.sample()
+            shapes = np.atleast_1d(shapely.points(locations_of(points, self.domain.location.names)))
+            ticks = {"tick": np.full(shapes.size, self.tick)}
+            others = point_columns(points, [attribute.name for attribute in self.domain.attributes])
+            return geodataframe(ticks | others, shapes, crs, self.metadata)
         return geodataframe(self.cells().to_pandas(), cell_shapes(self.domain, self.leaves), crs, self.metadata)
 
-    def _answer(self, queries: NDArray[Any], confidence: float, estimates: Callable[[NDArray[Any]], Floats]) -> Counts:
+    def _answer(
+        self,
+        queries: NDArray[Any],
+        confidence: float,
+        estimates: Callable[[NDArray[Any], Within], Floats],
+        where: Mapping[str, Any] | None = None,
+    ) -> Counts:
         check_confidence(confidence)
+        within = None if where is None else self.domain.within(where)
         if self.held:
             return Counts.unknown(len(queries), confidence, self.privacy)
-        value, unbiased, noise, error = estimates(queries)
+        value, unbiased, noise, error = estimates(queries, within)
         return Counts.around(value, unbiased, noise, error, confidence, self.privacy)
 
-    def _rectangle_estimates(self, queries: NDArray[Any]) -> Floats:
+    def _rectangle_estimates(self, queries: NDArray[Any], within: Within = None) -> Floats:
         """Return what `answer_queries` does for the domain's own queries, rectangles for most: (4, queries)."""
-        return answer_queries(self.domain, self.estimate, queries, self.domain.overlap, self.domain.covered)
+        domain, alike = self.domain, ROWS_ALIKE if self.domain.attributes else None
+        return answer_queries(domain, self.estimate, queries, domain.overlap, domain.covered, within, alike)
 
-    def _shape_estimates(self, shapes: NDArray[Any]) -> Floats:
+    def _group_estimates(self, groups: Groups, shapes: NDArray[Any], queries: NDArray[Any], within: Within) -> Floats:
+        """Return the same for the groups of a table, by their positions."""
+        covered = groups.covered(self.domain.covered_by(shapes) if shapes.size else None)
+
+        def overlap(nodes: Ints, at: Ints) -> Floats:
+            return groups.overlap(nodes, at, shapes)
+
+        return answer_queries(
+            self.domain, self.estimate, queries, overlap, covered, within, ALIKE if shapes.size else ROWS_ALIKE
+        )
+
+    def _shape_estimates(self, shapes: NDArray[Any], within: Within = None) -> Floats:
         """Return the same for polygons; empty ones hold nothing."""
         there, estimates, domain = ~shapely.is_empty(shapes), np.zeros((4, len(shapes))), self.domain
         some, positions = shapes[there], np.arange(np.count_nonzero(there))
@@ -158,7 +221,7 @@ class Release:
 
         try:
             covered = domain.covered_by(some)
-            estimates[:, there] = answer_queries(domain, self.estimate, positions, overlap, covered)
+            estimates[:, there] = answer_queries(domain, self.estimate, positions, overlap, covered, within)
         except shapely.errors.GEOSException:
             raise InputError(
                 "some polygon cannot be compared with the release's cells: simplify it, or mend it in a GIS."
@@ -168,9 +231,23 @@ class Release:
     def sample(self) -> NDArray[Any]:
         """Return the synthetic points now at hand, an array (n, d): the same each time for one release.
 
-        Coordinates are numbers; on a `Hierarchy` they are the names of places.
+        Coordinates are numbers; on a `Hierarchy` they are the names of places. On a `Product` it is an array of n rows
+        with named fields, coordinates and attributes, as data frames take it.
         """
-        return self.domain.sample(self.leaves, self.points, self.key)
+        return self.domain.rows(self.domain.sample(self.leaves, self.points, self.key))
+
+    def places(self) -> Release:
+        """Return the release of places alone, whatever the attributes (`Product`): itself, if there are none.
+
+        It is for maps: counts are the same as this release's, and so are their noise intervals, nearly. Its intervals
+        for true counts know less of rows, and are narrower than this release's; its synthetic points are others.
+        """
+        domain = self.domain
+        if not isinstance(domain, Product):
+            return self
+        estimate = marginal_estimate(domain, self.estimate, self.key)
+        before = marginal_points(domain, self.previous_nodes, self.previous_points, self.key)
+        return Release(domain.location, self.tick, estimate, self.key, self.metadata, *before, self.held)
 
     @cached_property
     def usefulness(self) -> Usefulness:
@@ -189,7 +266,8 @@ class Release:
         new = np.delete(np.arange(nodes.size), now[same])
         gone = self.domain.sample(self.previous_nodes[old], self.previous_points[old], self.key)
         come = self.domain.sample(nodes[new], points[new], self.key)
-        return Changes(*_difference(come, gone), self.domain.names, self.metadata)
+        inserts, deletes = map(self.domain.rows, _difference(come, gone))
+        return Changes(inserts, deletes, self.domain.names, self.metadata)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the release as plain arrays, to publish it again after a crash, bit for bit."""
@@ -216,3 +294,9 @@ class Release:
     def __repr__(self) -> str:
         state = "held until the start" if self.held else f"total {self.total:g}, {self.leaves.size} cells"
         return f"<Release tick {self.tick}: {state}; {self.privacy}>"
+
+
+def _count_columns(answer: Counts) -> dict[str, NDArray[Any]]:
+    """Return counts as the columns of a table."""
+    ends = ("unbiased", "stderr", "low", "high", "noise_low", "noise_high")
+    return {"count": answer.value} | {end: getattr(answer, end) for end in ends}

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from phdstream.domains import Domain
+from phdstream.domains.product import attribute_from_dict
 from phdstream.errors import InputError
 from phdstream.io.sources.clock import Clock
 from phdstream.io.sources.columns import Columns
@@ -61,6 +62,8 @@ class BodyReader:
         self._domain, self._clock, self._columns = domain, clock, columns
         self._reading = replace(reading, drop_bad=True, decimal=".")
         kinds: dict[str, Any] = dict.fromkeys(columns.coordinates, str if columns.names else float)
+        told = {each.get("column", each["name"]): attribute_from_dict(each) for each in columns.attributes}
+        kinds |= {name: attribute.json_kind for name, attribute in told.items()}
         kinds |= {columns.time: str} if columns.time else {}
         kinds |= {columns.sign: int} if columns.sign else {}
         kinds |= {columns.user: int | str} if columns.user else {}

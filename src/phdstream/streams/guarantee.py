@@ -61,6 +61,7 @@ def describe(setting: Setting, method: Method, kind: str) -> str:
         *_meaning(method),
         f"Records: {_lifetime(setting)}",
         *_resolution(setting),
+        *_attributes(setting),
         *method.describe(),
         f"Private at rest: {_at_rest(setting, method)}.",
     ]
@@ -80,6 +81,11 @@ def _meaning(method: Method) -> list[str]:
 def _resolution(setting: Setting) -> list[str]:
     metres = setting.domain.cell_metres
     return [] if metres is None else [f"Resolution: the finest cells are about {metres_wide(metres)} wide."]
+
+
+def _attributes(setting: Setting) -> list[str]:
+    each = ", ".join(f"{attribute.name} ({len(attribute)} values)" for attribute in setting.domain.attributes)
+    return [f"Attributes: {each}. A row with any other value counts nowhere."] if each else []
 
 
 def _lifetime(setting: Setting) -> str:

@@ -165,9 +165,10 @@ class Intake:
         return codes
 
     def _swapped(self, outside: NDArray[Any]) -> int:
-        if self.domain.dimension != 2 or not len(outside):
+        place = self.domain.location
+        if place.dimension != 2 or not len(outside):
             return 0
-        swapped = self.domain.encode(outside[:_LOOKED_AT, ::-1])[1]
+        swapped = place.encode(np.asarray(outside[:_LOOKED_AT, 1::-1]))[1]
         return int(swapped.sum()) if swapped.mean() > 0.5 else 0  # a few would be chance
 
     def _match(self, inserts: Ints, deletes: Ints) -> None:

@@ -43,6 +43,8 @@ def invented(
     rng = np.random.default_rng(seed)
     inside = domain.sample(np.array([ROOT]), np.array([rows]), seed)
     inside = inside[rng.permutation(len(inside))]
+    if isinstance(domain, phd.Product):
+        return _of_rows(folder, domain, domain.rows(inside), ticks, rng)
     names = [f"x{axis}" for axis in range(inside.shape[1])]
     seconds = rng.integers(0, ticks * 86_400, len(inside))
     seconds[:20] = seconds[20:40]
@@ -60,6 +62,22 @@ def invented(
     path = folder / "events.parquet"
     pq.write_table(pa.table(columns), path, row_group_size=100)
     read = Columns(tuple(names), "when", "sign", "who" if users else None, names=isinstance(domain, phd.Hierarchy))
+    return Invented(path, domain, RowCoder(domain, CLOCK, read, Reading(drop_bad=True)))
+
+
+def _of_rows(folder: Path, domain: phd.Product, rows: Any, ticks: int, rng: np.random.Generator) -> Invented:
+    """The same, of a place with attributes: some rows have a place or a value that is in no list."""
+    columns: dict[str, Any] = {}
+    for name in domain.names:
+        odd: Any = 1e9 if rows[name].dtype.kind == "f" else "none such"
+        columns[name] = pa.array([odd if bad else x for x, bad in zip(rows[name].tolist(), rng.random(len(rows)) < 0.03,
+                                                                      strict=True)])  # fmt: skip
+    columns["when"] = pa.array(START + rng.integers(0, ticks * 86_400, len(rows)).astype("timedelta64[s]"))
+    columns["sign"] = np.where(rng.random(len(rows)) < 0.8, 1, -1).astype(np.int32)
+    path = folder / "events.parquet"
+    pq.write_table(pa.table(columns), path, row_group_size=100)
+    place, attributes = domain.location, tuple(attribute.to_dict() for attribute in domain.attributes)
+    read = Columns(place.names, "when", "sign", names=isinstance(place, phd.Hierarchy), attributes=attributes)
     return Invented(path, domain, RowCoder(domain, CLOCK, read, Reading(drop_bad=True)))
 
 

@@ -23,6 +23,7 @@ from phdstream.domains import ROOT, Domain
 from phdstream.errors import StateError
 from phdstream.io.sinks.protocol import driver
 from phdstream.release import Release
+from phdstream.release.columns import locations_of, point_columns
 from phdstream.release.maps import cell_shapes
 
 __all__ = ["FORMAT", "Tables", "has_geometry", "rows_as_csv"]
@@ -117,20 +118,21 @@ class Tables:
 
     def _shapes(self, release: Release, some: slice, points: NDArray[Any] | None) -> NDArray[Any]:
         if points is not None:
-            return np.atleast_1d(shapely.points(points[some].astype(np.float64)))
+            return np.atleast_1d(shapely.points(locations_of(points[some], self.domain.location.names)))
         drawn = cell_shapes(self.domain, release.leaves[some])
         return np.array([_as_multi(shape) for shape in drawn], dtype=object)
 
 
 def has_geometry(domain: Domain) -> bool:
     """Tell whether points of a domain can be drawn on a plane."""
-    return domain.dimension == 2
+    return domain.location.dimension == 2
 
 
 def point_rows(release: Release, some: slice, points: NDArray[Any] | None = None) -> pa.Table:
     """Return some of the synthetic points as columns."""
     points = release.sample() if points is None else points
-    return pa.table({name: pa.array(points[some, i]) for i, name in enumerate(release.domain.names)})
+    columns = point_columns(points[some], release.domain.names)
+    return pa.table({name: pa.array(column) for name, column in columns.items()})
 
 
 def rows_as_csv(rows: pa.Table) -> bytes:

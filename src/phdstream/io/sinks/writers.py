@@ -23,6 +23,7 @@ from phdstream.domains.shapes.projection import need
 from phdstream.errors import InputError, did_you_mean
 from phdstream.io.sinks.encoding import CSV_NOTE, with_geometry, write_csv, write_geojson, write_parquet
 from phdstream.release import Release
+from phdstream.release.columns import locations_of, point_columns
 from phdstream.release.maps import cell_shapes, check_planar
 from phdstream.streams.state import replace_file
 
@@ -78,7 +79,11 @@ def _write(release: Release, path: Path, encode: Callable[[Release, str], Encode
 
 
 def _format_of(path: Path, domain: Domain) -> str:
-    by_ending = {".parquet": "geoparquet" if domain.dimension == 2 else "parquet", ".geojson": "geojson", ".csv": "csv"}
+    by_ending = {
+        ".parquet": "geoparquet" if domain.location.dimension == 2 else "parquet",
+        ".geojson": "geojson",
+        ".csv": "csv",
+    }
     if path.suffix.lower() not in by_ending:
         raise InputError(f"{path}: the name must end in one of {', '.join(by_ending)}, which says the format.")
     return by_ending[path.suffix.lower()]
@@ -114,33 +119,37 @@ def encode_points(release: Release, form: str) -> Encoder:
 
     Files are written piece by piece, so that little memory is needed besides the points themselves.
     """
-    points, names = release.sample(), release.domain.names
+    points, names, places = release.sample(), release.domain.names, release.domain.location.names
 
     def table(rows: slice) -> pa.Table:
-        return pa.table({name: pa.array(points[rows, i]) for i, name in enumerate(names)})
+        return pa.table({name: pa.array(column) for name, column in point_columns(points[rows], names).items()})
 
     def shapes(rows: slice) -> NDArray[Any]:
-        return np.atleast_1d(shapely.points(points[rows].astype(np.float64)))
+        return np.atleast_1d(shapely.points(locations_of(points[rows], places)))
+
+    return _encoder(release, _Rows(len(points), table, shapes, _kinds_of(points, places)), form, places)
+
+
+def _kinds_of(points: NDArray[Any], places: tuple[str, ...]) -> Callable[[], tuple[list[str], list[float]]]:
+    """Return what tells the kinds of points' geometries, and their bounds."""
 
     def kinds() -> tuple[list[str], list[float]]:
-        return (["Point"], [*points.min(axis=0), *points.max(axis=0)]) if len(points) else ([], [])
+        at = locations_of(points, places)
+        return (["Point"], [*at.min(axis=0), *at.max(axis=0)]) if len(at) else ([], [])
 
-    return _encoder(release, _Rows(len(points), table, shapes, kinds), form, names)
+    return kinds
 
 
 def encode_changes(release: Release, form: str) -> Encoder:
     """Return what writes the synthetic changes since the tick before: as points, with ``sign`` (+1, -1)."""
-    changes = release.changes().to_table()
-    names = release.domain.names
-    points = np.column_stack([changes[name].to_numpy() for name in names])
+    changes, places = release.changes().to_table(), release.domain.location.names
+    points = np.column_stack([changes[name].to_numpy() for name in places])
 
     def shapes(rows: slice) -> NDArray[Any]:
         return np.atleast_1d(shapely.points(points[rows].astype(np.float64)))
 
-    def kinds() -> tuple[list[str], list[float]]:
-        return (["Point"], [*points.min(axis=0), *points.max(axis=0)]) if len(points) else ([], [])
-
-    return _encoder(release, _Rows(len(points), lambda rows: changes[rows], shapes, kinds), form, names)
+    rows = _Rows(len(points), lambda rows: changes[rows], shapes, _kinds_of(points, places))
+    return _encoder(release, rows, form, places)
 
 
 def encode_cells(release: Release, form: str) -> Encoder:

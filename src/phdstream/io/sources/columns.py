@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 
 from phdstream.errors import InputError
 
@@ -21,18 +22,23 @@ class Found:
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns hold what. With ``names`` the coordinates are the names of a place, level by level, not numbers."""
+    """Which columns hold what. With ``names`` the coordinates are the names of a place, level by level, not numbers.
+
+    ``attributes`` are those of a `Product`, as ``Attribute.to_dict`` describes them: plain data, for other processes.
+    """
 
     coordinates: tuple[str, ...]
     time: str | None = None
     sign: str | None = None
     user: str | None = None
     names: bool = False
+    attributes: tuple[dict[str, Any], ...] = ()
 
     @property
     def needed(self) -> list[str]:
         """The columns to read, each once."""
-        wanted = (self.time, *self.coordinates, self.sign, self.user)
+        told = (each.get("column", each["name"]) for each in self.attributes)
+        wanted = (self.time, *self.coordinates, *told, self.sign, self.user)
         return list(dict.fromkeys(name for name in wanted if name is not None))
 
     def find(self, source: str, there: Sequence[str], geometry: bool, show: bool = True) -> Found:

@@ -100,10 +100,12 @@ class Gathered:
 
     def _note_places(self, points: Any, inside: Bools) -> None:
         self.tally.outside += int((~inside).sum())
-        if self._domain.dimension == 2 and points.dtype != object:
+        place = self._domain.location
+        if place.dimension == 2 and points.dtype != object:
+            points = points[:, :2]
             tried = points[~inside][:_TRIED]
             self.tally.tried += len(tried)
-            self.tally.swapped += int(self._domain.encode(tried[:, ::-1])[1].sum()) if len(tried) else 0
+            self.tally.swapped += int(place.encode(tried[:, ::-1])[1].sum()) if len(tried) else 0
             for which in (True, False):
                 if sum(map(len, self.sample[which])) < _SHOWN:
                     some = points[inside == which]

@@ -5,6 +5,7 @@ Every row is judged for itself: nothing here uses one row to decide about anothe
 
 from __future__ import annotations
 
+import json
 from functools import lru_cache, reduce
 from typing import Any
 
@@ -14,6 +15,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from phdstream.arrays import Bools, Floats, Ints
+from phdstream.domains.columns import plain_column
+from phdstream.domains.product import Attribute, attribute_from_dict
 from phdstream.domains.shapes.projection import Projection
 from phdstream.errors import InputError
 from phdstream.io.sources.columns import Columns
@@ -48,7 +51,40 @@ class RowReader:
             self._complain(rows.complaint, self.first_row + rows.first_broken, rows.broken)
 
     def points(self, batch: pa.RecordBatch, good: Bools) -> NDArray[Any]:
-        """Return the coordinates, one column each, in the coordinate system that is wanted; or the names of places."""
+        """Return the coordinates, one column each, in the coordinate system that is wanted; or the names of places.
+
+        Where rows have attributes, the positions of their values follow (`phdstream.domains.product`).
+        """
+        places = self._points(batch, good)
+        if not self.columns.attributes:
+            return places
+        return np.column_stack([places, *(self._values(batch, each, good) for each in self.columns.attributes)])
+
+    def _values(self, batch: pa.RecordBatch, spec: dict[str, Any], good: Bools) -> Floats:
+        """Return the positions of an attribute's values. A row without one is bad; one not in the list is outside."""
+        attribute = _attribute(json.dumps(spec))
+        column = plain_column(batch.column(attribute.column))
+        if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
+            column = text_column(column)
+        text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+        if text and attribute.json_kind is float and self.reading.decimal != ".":
+            column = pc.replace_substring(column, self.reading.decimal, ".")
+        positions = attribute.read(column)
+        if text and attribute.of_moments:
+            positions = np.where(
+                np.isnan(positions), attribute.read(self._moments(column, attribute.column)), positions
+            )
+        self._expect(good, ~np.isnan(positions), f"column '{attribute.column}' has rows without a value")
+        return positions
+
+    def _moments(self, text: pa.Array, name: str) -> pa.Array:
+        """Return text as moments; what is none is missing."""
+        moments, complaints = read_moments(self.source, text, name, self.reading)
+        wrong = reduce(np.logical_or, [rows for _, rows in complaints])
+        numbers = pa.array(moments, pa.int64(), mask=wrong)
+        return numbers.cast(pa.timestamp("us", "UTC" if self.reading.zone else None))
+
+    def _points(self, batch: pa.RecordBatch, good: Bools) -> NDArray[Any]:
         if KIND in batch.schema.names:
             self._geometries(batch.column(KIND), good)
         if self.columns.names:
@@ -92,7 +128,7 @@ class RowReader:
         return names.reshape(-1, 1)
 
     def _names(self, batch: pa.RecordBatch, name: str) -> pa.Array:
-        column = _plain(batch.column(name))
+        column = plain_column(batch.column(name))
         if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
             return text_column(column)
         try:
@@ -102,7 +138,7 @@ class RowReader:
 
     def _numbers(self, batch: pa.RecordBatch, name: str, good: Bools) -> Floats:
         """Return a column as floats; what is missing or not a number is a bad row."""
-        column = _plain(batch.column(name))
+        column = plain_column(batch.column(name))
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             floats = self._parsed(column, name, good)
         else:
@@ -151,7 +187,7 @@ class RowReader:
         name = self.columns.time
         if name is None:
             return None
-        moments, complaints = read_moments(self.source, _plain(batch.column(name)), name, self.reading)
+        moments, complaints = read_moments(self.source, plain_column(batch.column(name)), name, self.reading)
         for complaint, wrong in complaints:
             self._expect(good, ~wrong, complaint)
         return moments
@@ -161,7 +197,7 @@ class RowReader:
         name = self.columns.user
         if name is None:
             return None
-        column = _plain(batch.column(name))
+        column = plain_column(batch.column(name))
         if pa.types.is_floating(column.type):  # what other tools make of whole numbers where some are missing
             column = self._whole_numbers(column, name, good)
         if pa.types.is_integer(column.type):
@@ -203,6 +239,11 @@ class RowReader:
         self.bad[complaint] = self.bad.get(complaint, 0) + rows
 
 
+@lru_cache(maxsize=64)
+def _attribute(description: str) -> Attribute:
+    return attribute_from_dict(json.loads(description))
+
+
 @lru_cache(maxsize=8)
 def _projection(stated: str, wanted: str) -> Projection:
     """Return the way from one system to the other; to find it may take longer than to read a batch."""
@@ -212,14 +253,3 @@ def _projection(stated: str, wanted: str) -> Projection:
 def _bools(column: pa.Array) -> Bools:
     marks: Bools = column.to_numpy(zero_copy_only=False)
     return marks
-
-
-def _plain(column: pa.Array) -> pa.Array:
-    """Return categories as what they stand for, extension types as what they are stored as, and text as plain text."""
-    if isinstance(column, pa.ExtensionArray):
-        return _plain(column.storage)
-    if pa.types.is_dictionary(column.type):
-        return _plain(column.dictionary).take(column.indices)
-    if pa.types.is_binary_view(column.type):
-        return pc.cast(column, pa.binary())
-    return pc.cast(column, pa.string()) if pa.types.is_string_view(column.type) else column

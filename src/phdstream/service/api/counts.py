@@ -34,13 +34,19 @@ Confidence = Annotated[float, Field(ge=0.01, le=0.999, description="how often in
 
 
 class Question(BaseModel):
-    """What to count: rectangles (all minima, then all maxima) or polygons (GeoJSON geometries), at which ticks."""
+    """What to count: rectangles (all minima, then all maxima) or polygons (GeoJSON geometries), at which ticks.
+
+    ``where`` is for streams of rows, as for `phdstream.Release.count`.
+    """
 
     rectangles: list[list[Number]] | None = Field(None, max_length=MOST_QUERIES)
     polygons: list[dict[str, Any]] | None = Field(None, max_length=MOST_QUERIES)
     first: int | None = Field(None, ge=1, le=10**9, description="the first tick; the last one's alone if not given")
     last: int | None = Field(None, ge=1, le=10**9)
     confidence: Confidence = 0.95
+    where: dict[str, Any] | None = Field(
+        None, max_length=100, description="which values of attributes count: names, or a range [low, high], by name"
+    )
 
 
 class Answers(BaseModel):
@@ -72,7 +78,9 @@ async def count_one(
     """Count the points in one rectangle, at the latest tick or over several."""
     try:
         sides = [float(side) for side in bbox.split(",")]
-        question = Question(rectangles=[sides], polygons=None, first=first, last=last, confidence=confidence)
+        question = Question(
+            rectangles=[sides], polygons=None, first=first, last=last, confidence=confidence, where=None
+        )
     except ValueError:  # no number, or one that is infinite
         raise ProblemError(422, "bbox is a list of numbers: all minima, then all maxima.") from None
     return await count_many(service, question)
@@ -126,7 +134,7 @@ def _answer(service: StreamService, question: Question, ticks: range, areas: Any
         release = release_at(service, tick)
         try:
             ask = release.count if question.polygons is None else release.count_in
-            counts = ask(areas, question.confidence)
+            counts = ask(areas, question.confidence, where=question.where)
         except InputError as error:
             raise ProblemError(422, str(error)) from None
         for name in _ENDS:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from phdstream.errors import InputError
 from phdstream.io.sinks.writers import Encoder, encode_cells, encode_changes, encode_points
 from phdstream.release import Release
+from phdstream.release.columns import point_columns
 from phdstream.service.api.problems import ProblemError
 
 __all__ = ["MEDIA", "Encodings", "Format", "asked_format"]
@@ -99,7 +100,7 @@ def _table(release: Release, part: str) -> pa.Table:
     if part == "changes":
         return release.changes().to_table()
     points, about = release.sample(), {"phdstream": json.dumps(release.metadata), "privacy": release.privacy}
-    columns = {name: pa.array(points[:, i]) for i, name in enumerate(release.domain.names)}
+    columns = {name: pa.array(column) for name, column in point_columns(points, release.domain.names).items()}
     return pa.table(columns).replace_schema_metadata(about)
 
 

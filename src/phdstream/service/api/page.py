@@ -74,7 +74,9 @@ def about_page(service: Service) -> dict[str, Any]:
     except InputError as error:
         raise ProblemError(422, str(error)) from None
     there = [tick for tick in range(max(1, last - _MOST_TICKS + 1), last + 1) if service.archive.has(tick)]
-    facts = facts_of_stream(service.domain, service.archive.manifest() or {}, release_at(service, "latest"))
+    facts = facts_of_stream(
+        service.domain.location, service.archive.manifest() or {}, release_at(service, "latest").places()
+    )
     named = {"title": service.settings.name, "ticks": [_named(service, tick) for tick in there]}
     return facts | named | {"layer": _areas(service)}
 
@@ -84,7 +86,7 @@ def _areas(service: StreamService) -> dict[str, Any] | None:
     if service.settings.layer is None:
         return None
     try:
-        layer = read_layer_file(service.settings.layer, service.domain, Frame.of(service.domain))
+        layer = read_layer_file(service.settings.layer, service.domain.location, Frame.of(service.domain.location))
     except InputError as error:  # which names a path of the machine
         _LOG.error("the page's layer cannot be read", extra={"why": str(error)})
         return None
@@ -117,7 +119,7 @@ def kept_tick(service: StreamService, encodings: Encodings, tick: int) -> bytes:
 
 
 def _tick_bytes(service: StreamService, tick: int) -> bytes:
-    release, frame = release_at(service, tick), Frame.of(service.domain)
-    before = frame.keys(release_at(service, tick - 1).sample()) if service.archive.has(tick - 1) else None
+    release, frame = release_at(service, tick).places(), Frame.of(service.domain.location)
+    before = frame.keys(release_at(service, tick - 1).places().sample()) if service.archive.has(tick - 1) else None
     points = encode_points(frame.keys(release.sample()), before)
     return struct.pack("<f", release.total) + points + encode_tree(coarsened(release), frame)

@@ -82,7 +82,7 @@ def test_neighbours_tell_a_hole_from_the_sea() -> None:
         return total
 
     unaware = BinaryTree(BOX)
-    unaware.axes = 0
+    unaware.axes = ()
     assert wrong(PLANE) < wrong(unaware)
 
 

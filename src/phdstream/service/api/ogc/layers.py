@@ -21,6 +21,7 @@ from phdstream.domains import ROOT, Domain
 from phdstream.domains.shapes.projection import Projection
 from phdstream.errors import InputError
 from phdstream.release import Release
+from phdstream.release.columns import locations_of
 from phdstream.release.maps import cell_shapes
 from phdstream.service.api.ogc.queries import Box, Query
 
@@ -170,7 +171,12 @@ class Layers:
                 self._kept.move_to_end(key)
                 return self._kept[key]
         if what == "points":
-            layer = Layer(release.tick, release.privacy, time, place.points(release.sample()))
+            layer = Layer(
+                release.tick,
+                release.privacy,
+                time,
+                place.points(locations_of(release.sample(), release.domain.location.names)),
+            )
         else:
             shapes = place.shapes(cell_shapes(release.domain, release.leaves))
             cells = release.cells()

@@ -36,7 +36,7 @@ def _place(request: Request, service: Service) -> Place:
     state = request.app.state
     if not hasattr(state, "place"):
         try:
-            state.place = Place(service.domain)
+            state.place = Place(service.domain.location)
         except InputError as error:
             raise ProblemError(404, str(error)) from None
     place: Place = state.place

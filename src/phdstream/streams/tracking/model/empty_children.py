@@ -108,7 +108,7 @@ class _Judge:
         little = self._rule.little * mass
         for side, beside in enumerate(_beside(tree, nodes, bits, mass)):
             bare[:, side] += beside < little
-        if tree.axes > 1 and bits + 1 < tree.total_bits:
+        if bits + 1 < tree.total_bits and tree.axes[bits] != tree.axes[bits + 1]:
             halves = np.stack([2 * nodes, 2 * nodes + 1], axis=1).ravel()
             for beside in _beside(tree, halves, bits + 1, inside.ravel()):
                 bare += beside.reshape(inside.shape) < little[:, None] / 2
