@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from phdstream.domains.globe import Globe
     from phdstream.domains.network import Network
     from phdstream.domains.region import Region
+    from phdstream.history import Releases, read_releases
     from phdstream.privacy import Event, ExactNoise, Record, Simulation, User
     from phdstream.release import Changes, Counts, Release
     from phdstream.streams.durable.stream import DurableStream, durable
@@ -40,6 +41,7 @@ __all__ = [
     "Record",
     "Region",
     "Release",
+    "Releases",
     "SelectiveCounting",
     "Simulation",
     "TrackingStream",
@@ -48,6 +50,7 @@ __all__ = [
     "baselines",
     "counters",
     "durable",
+    "read_releases",
 ]
 
 _MODULES = ("baselines", "counters")
@@ -57,6 +60,7 @@ _HOMES = {
     "domains.globe": ("Globe",),
     "domains.network": ("Network",),
     "domains.region": ("Region",),
+    "history": ("Releases", "read_releases"),
     "streams.durable.stream": ("DurableStream", "durable"),
     "privacy": ("Event", "ExactNoise", "Record", "Simulation", "User"),
     "streams.paper.privtree": ("PrivTree",),

@@ -8,20 +8,22 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import shapely
 from numpy.typing import NDArray
 
 from phdstream.arrays import Floats, Ints
 from phdstream.domains import Domain
-from phdstream.errors import InputError, shown
+from phdstream.errors import InputError
 from phdstream.release.answering import answer_queries
 from phdstream.release.changes import Changes
 from phdstream.release.changes import difference as _difference
 from phdstream.release.counts import Counts, check_confidence
 from phdstream.release.estimate import Estimate
-from phdstream.release.maps import cell_shapes, check_planar, geodataframe, h3_shapes, layer_shapes
-from phdstream.release.tables import arrow_table
+from phdstream.release.layers import is_frame, joined
+from phdstream.release.maps import DEGREES, cell_shapes, h3_shapes, layer_shapes, point_shapes
+from phdstream.release.plots import draw_release
+from phdstream.release.shown import release_html
+from phdstream.release.tables import table_as
 from phdstream.release.usefulness import Usefulness, usefulness
 
 __all__ = ["Release"]
@@ -90,8 +92,8 @@ class Release:
         leaf = np.flatnonzero(self.estimate.leaf)  # level by level, each in order: runs that a stable sort merges
         return leaf[np.argsort(self.domain.code_range(self.estimate.node[leaf])[0], kind="stable")]
 
-    def cells(self) -> pa.Table:
-        """Return the partition as an Arrow table, one row a cell.
+    def cells(self, to: str = "arrow") -> Any:
+        """Return the partition as a table, one row a cell: ``"arrow"``, ``"pandas"``, ``"polars"`` or ``"geopandas"``.
 
         Columns: ``node``, ``level``, the bounds (or the name), ``count`` (never negative, adds up), ``unbiased`` (may
         be negative), ``stderr`` (of the noise in ``unbiased``) and ``points`` (how many synthetic points it has).
@@ -102,39 +104,35 @@ class Release:
         columns |= self.domain.cell_columns(nodes)
         columns |= {"count": self.estimate.count[order], "unbiased": self.estimate.unbiased[order]}
         columns |= {"stderr": np.sqrt(self.estimate.variance[order]), "points": self.estimate.points[order]}
-        return arrow_table(columns, self.metadata)
+        return table_as(to, columns, self.metadata, lambda: (cell_shapes(self.domain, nodes), self.domain.crs))
 
     def count(self, rectangles: Any, confidence: float = 0.95) -> Counts:
         """Estimate how many points lie in rectangles, an array (n, 2d): all minima, then all maxima."""
         return self._answer(self.domain.queries(rectangles), confidence, self._rectangle_estimates)
 
-    def count_in(self, layer: Any, confidence: float = 0.95) -> Counts:
+    def count_in(self, layer: Any, confidence: float = 0.95, to: str | None = None) -> Any:
         """Estimate how many points lie in each polygon of a layer (wards, counties).
 
-        ``layer`` is a GeoSeries or GeoDataFrame, Shapely polygons, or the path of a file of them. There is one answer
-        for each row; in a missing or empty polygon there is nothing, and one that crosses itself is mended. A layer in
-        another coordinate system than the domain's is converted; one that names none is taken to be in the domain's.
-        """
-        return self._answer(layer_shapes(self.domain, layer), confidence, self._shape_estimates)
+        A GeoDataFrame comes back as one, with its rows, columns and coordinates, and the columns of `Counts` added.
+        From shapes without columns (Shapely polygons, a GeoSeries, the path of a file) come `Counts`, in their order.
+        ``to`` names another kind of table, as everywhere.
 
-    def to_h3(self, resolution: int, confidence: float = 0.95) -> pa.Table:
-        """Return counts per H3 cell, an Arrow table: ``h3``, ``count``, and the other columns of `Counts`."""
+        There is one answer for each row; in a missing or empty polygon there is nothing, and one that crosses itself is
+        mended. A layer in another coordinate system than the domain's is converted; one that names none is taken to be
+        in the domain's.
+        """
+        shapes = layer_shapes(self.domain, layer)
+        answer = self._answer(shapes, confidence, self._shape_estimates)
+        if is_frame(layer):
+            return joined(layer, answer.columns(), self.metadata | {"confidence": confidence}, to)
+        return answer if to is None else answer.to_table(to, lambda: (shapes, self.domain.crs))
+
+    def to_h3(self, resolution: int, confidence: float = 0.95, to: str = "arrow") -> Any:
+        """Return counts per H3 cell, a table: ``h3``, and the columns of `Counts`."""
         cells, shapes = h3_shapes(self.domain, resolution)
         answer = self._answer(shapes, confidence, self._shape_estimates)
-        columns = {"h3": np.array(cells), "count": answer.value, "unbiased": answer.unbiased, "stderr": answer.stderr}
-        ends = ("low", "high", "noise_low", "noise_high")
-        return arrow_table(columns | {end: getattr(answer, end) for end in ends}, self.metadata)
-
-    def to_geodataframe(self, what: str = "points") -> Any:
-        """Return the synthetic ``"points"``, or the ``"cells"`` with their counts, as a GeoDataFrame."""
-        if not isinstance(what, str) or what not in ("points", "cells"):
-            raise InputError(f"a GeoDataFrame can hold 'points' or 'cells', not {shown(what)}.")
-        check_planar(self.domain)
-        crs = self.domain.crs
-        if what == "points":
-            shapes = np.atleast_1d(shapely.points(self.sample()))
-            return geodataframe({"tick": np.full(shapes.size, self.tick)}, shapes, crs, self.metadata)
-        return geodataframe(self.cells().to_pandas(), cell_shapes(self.domain, self.leaves), crs, self.metadata)
+        columns = {"h3": np.array(cells)} | answer.columns()
+        return table_as(to, columns, self.metadata, lambda: (shapes, self.domain.crs or DEGREES))
 
     def _answer(self, queries: NDArray[Any], confidence: float, estimates: Callable[[NDArray[Any]], Floats]) -> Counts:
         check_confidence(confidence)
@@ -165,12 +163,19 @@ class Release:
             ) from None
         return estimates
 
-    def sample(self) -> NDArray[Any]:
+    def sample(self, to: str | None = None) -> Any:
         """Return the synthetic points now at hand, an array (n, d): the same each time for one release.
 
-        Coordinates are numbers; on a `Hierarchy` they are the names of places.
+        Coordinates are numbers; on a `Hierarchy` they are the names of places. With ``to`` they are a table: ``tick``,
+        and a column for each coordinate (with GeoPandas, points instead).
         """
-        return self.domain.sample(self.leaves, self.points, self.key)
+        points = self.domain.sample(self.leaves, self.points, self.key)
+        if to is None:
+            return points
+        columns = {"tick": np.full(len(points), self.tick)}
+        if to != "geopandas":
+            columns |= {name: points[:, i] for i, name in enumerate(self.domain.names)}
+        return table_as(to, columns, self.metadata, lambda: (point_shapes(self.domain, points), self.domain.crs))
 
     @cached_property
     def usefulness(self) -> Usefulness:
@@ -213,6 +218,26 @@ class Release:
         nodes, points = columns.pop("previous_nodes"), columns.pop("previous_points")
         return cls(domain, tick, Estimate(**columns), key, metadata, nodes, points, held)
 
+    def plot(self, what: str = "points", axes: Any = None) -> Any:
+        """Draw the release on a map with matplotlib, and return the axes.
+
+        ``what``: the synthetic ``"points"``; the ``"cells"`` by how dense they are; the ``"uncertainty"`` of counts,
+        place by place; or the ``"changes"`` since the tick before.
+        """
+        return draw_release(self, what, axes)
+
+    def explore(self) -> Any:
+        """Return the release as a page to look at in a notebook: a map to move, where rectangles can be counted.
+
+        Needs the extra ``page``. ``.save(path)`` writes it to a file instead.
+        """
+        from phdstream.page.notebook import explored
+
+        return explored(self)
+
+    def _repr_html_(self) -> str:
+        return release_html(self)
+
     def __repr__(self) -> str:
         state = "held until the start" if self.held else f"total {self.total:g}, {self.leaves.size} cells"
-        return f"<Release tick {self.tick}: {state}; {self.privacy}>"
+        return f"<Release tick {self.tick} on {self.domain!r}: {state}; {self.privacy}>"
