@@ -188,7 +188,7 @@ def evaluate(
 def report(
     of: Annotated[
         Path,
-        typer.Argument(metavar="RELEASES", help="A folder of releases; or CONFIG.toml: its custodian's part, too."),
+        typer.Argument(metavar="RELEASES", help="A folder of releases; or CONFIG.toml: the private part, too."),
     ],
     out: Annotated[Path, typer.Option(help="The public page to write.")] = Path("report.html"),
     private: Annotated[
