@@ -200,7 +200,7 @@ def report(
 ) -> None:
     """Write one page with a map of all releases: it opens in a browser, without a network. Public, as releases are.
 
-    Of a CONFIG.toml also the custodian's report, a file of its own, PRIVATE: accuracy, trends, what was dropped, ε left.
+    Of a CONFIG.toml also the report for its custodian, apart and PRIVATE: accuracy, trends, what was dropped, ε left.
     """
     from phdstream.app.progress import one_bar
     from phdstream.errors import InputError
