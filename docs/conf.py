@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 import re
 import sys
+from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
+
+from sphinx.util.logging import getLogger
 
 HERE = Path(__file__).parent
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # notebooks call phdstream
 
 from phdstream import __version__  # noqa: E402
 
-project, author, copyright = "phdstream", "The phdstream maintainers", "The phdstream maintainers, Apache-2.0"  # noqa: A001
+project, author, copyright = "phdstream", "The phdstream maintainers", "The phdstream maintainers, Apache-2.0"
 release = version = __version__
 extensions = [
     "myst_nb",
@@ -107,16 +111,26 @@ def _list_parameters(app: Any, what: str, name: str, thing: Any, options: Any, l
     lines[begin:end] = [".. rubric:: Parameters", "", *(line.replace("***", "**") for line in found)]
 
 
-def _list_external_links(app: Any, error: Exception | None) -> None:
-    """Write down every address outside the site, for someone with a network to look at."""
+def _check_links(app: Any, error: Exception | None) -> None:
+    """Warn of every link inside the site that leads nowhere, and write down those that lead out of it.
+
+    Nothing is fetched: addresses outside are for someone with a network to look at.
+    """
     if error is not None or app.builder.name != "html":
         return
-    links: dict[str, set[str]] = {}
-    for page in sorted(Path(app.outdir).rglob("*.html")):
-        for address in re.findall(r'<a [^>]*href="(https?://[^"]+)"', page.read_text(encoding="utf-8")):
-            links.setdefault(address, set()).add(str(page.relative_to(app.outdir)))
-    lines = [f"{address}  ({', '.join(sorted(pages)[:3])})" for address, pages in sorted(links.items())]
-    (Path(app.outdir).parent / "external-links.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    texts = {page.resolve(): page.read_text(encoding="utf-8") for page in sorted(Path(app.outdir).rglob("*.html"))}
+    marks = {page: set(re.findall(r'\sid="([^"]+)"', text)) for page, text in texts.items()}
+    outside = set()
+    for page, text in texts.items():
+        for address in map(unescape, re.findall(r'<a\s[^>]*?href="([^"]+)"', text)):
+            if re.match(r"[a-z]+:", address):
+                outside.add(address)
+                continue
+            place, _, mark = address.partition("#")
+            target = (page.parent / unquote(place)).resolve() if place else page
+            if not target.exists() or (mark and target in marks and unquote(mark) not in marks[target]):
+                getLogger(__name__).warning("%s links to %s, which is not there", page.name, address)
+    (Path(app.outdir).parent / "external-links.txt").write_text("\n".join(sorted(outside)) + "\n", encoding="utf-8")
 
 
 def _list_pages_apart(app: Any, environment: Any) -> None:
@@ -131,5 +145,5 @@ def setup(app: Any) -> None:
     """Connect the small things above."""
     app.connect("autodoc-process-docstring", _list_parameters)
     app.connect("source-read", _as_on_the_site)
-    app.connect("build-finished", _list_external_links)
+    app.connect("build-finished", _check_links)
     app.connect("env-check-consistency", _list_pages_apart)

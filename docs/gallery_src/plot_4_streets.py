@@ -12,7 +12,9 @@ import shapely
 import phdstream as phd
 
 turn = np.array([[np.cos(0.5), -np.sin(0.5)], [np.sin(0.5), np.cos(0.5)]])
-lines = [[(x, -1500), (x, 1500)] for x in range(-1500, 1501, 250)] + [[(-1500, y), (1500, y)] for y in range(-1500, 1501, 100)]
+lines = [[(x, -1500), (x, 1500)] for x in range(-1500, 1501, 250)] + [
+    [(-1500, y), (1500, y)] for y in range(-1500, 1501, 100)
+]
 streets = [shapely.LineString(np.array(line) @ turn) for line in lines]
 network = phd.Network(streets, snap=40.0)
 

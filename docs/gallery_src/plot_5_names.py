@@ -11,7 +11,10 @@ from matplotlib import pyplot
 import phdstream as phd
 
 hospitals = phd.Hierarchy(
-    {"North": {"Alta": ["General", "Women's"], "Bodø": ["Central"]}, "South": {"Oslo": ["City", "West"], "Moss": ["Harbour"]}}
+    {
+        "North": {"Alta": ["General", "Women's"], "Bodø": ["Central"]},
+        "South": {"Oslo": ["City", "West"], "Moss": ["Harbour"]},
+    }
 )
 rng = np.random.default_rng(5)
 places = ["General", "Women's", "Central", "City", "West", "Harbour"]
@@ -23,7 +26,9 @@ release = stream.update(cases)
 names = ["North", "South", *places]
 found = release.count(names)
 figure, axes = pyplot.subplots(figsize=(7, 3.6), layout="constrained")
-axes.barh(names, found.value, xerr=[found.value - found.low, found.high - found.value], color="#0b62c4", alpha=0.7, capsize=3)
+axes.barh(
+    names, found.value, xerr=[found.value - found.low, found.high - found.value], color="#0b62c4", alpha=0.7, capsize=3
+)
 axes.invert_yaxis()
 axes.set_xlabel("cases, with 95% intervals")
 
