@@ -53,6 +53,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/plot_",
     "abort_on_example_error": True,
     "download_all_examples": False,
+    "capture_repr": ("_repr_html_",),  # what plots return says nothing
     "show_memory": False,
     "show_signature": False,
     "remove_config_comments": True,

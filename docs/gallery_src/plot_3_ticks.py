@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import shapely
 
 import phdstream as phd
 from phdstream.io.sinks.folder import ReleaseFolder
@@ -30,8 +31,6 @@ releases[1::2].plot("points")
 
 # %%
 # Counts over time in two halves of the town, with their intervals.
-
-import shapely  # noqa: E402
 
 west, east = shapely.box(0, 0, 6, 8), shapely.box(6, 0, 12, 8)
 releases.plot(areas=[west, east])

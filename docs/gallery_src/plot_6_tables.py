@@ -6,7 +6,6 @@ A GeoDataFrame that comes in goes out as one, with the answer beside its own col
 """
 
 import geopandas
-import h3  # noqa: F401  (the extra geo brings it)
 import numpy as np
 import shapely
 
@@ -14,7 +13,8 @@ import phdstream as phd
 
 city = phd.Box([(4.80, 5.00), (52.32, 52.42)], names=("lon", "lat"), crs="EPSG:4326")
 rng = np.random.default_rng(6)
-events = rng.normal(((4.895, 52.37), (4.92, 52.35), (4.86, 52.36))[1], (0.02, 0.012), (8000, 2))
+crowds = np.repeat([(4.895, 52.37), (4.92, 52.35), (4.86, 52.36)], [5000, 2000, 1500], axis=0)
+events = rng.normal(crowds, (0.012, 0.008))
 release = phd.TrackingStream(city, epsilon=1.0, unit=phd.Event()).update(events)
 
 middle = shapely.Point(4.91, 52.36)
