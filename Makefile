@@ -8,7 +8,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test quick services bench bench-run fuzz setup lint types layers lock clean
+.PHONY: docs demo test quick services bench bench-run fuzz setup lint types layers lock clean
 
 demo: setup
 	$(BIN)/phdstream demo
@@ -45,6 +45,11 @@ $(VENV)/.ready: requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
+# The documentation site, in build/docs/html: notebooks and gallery are run, links inside are checked, warnings are errors.
+docs: setup
+	$(BIN)/sphinx-build -b html -W --keep-going -q docs build/docs/html
+	@echo "Look at build/docs/html/index.html; addresses outside are in build/docs/external-links.txt"
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -61,4 +66,4 @@ lock:
 	  --no-emit-index-url --no-header --no-annotate --upgrade -o requirements.lock
 
 clean:
-	rm -rf $(VENV) phdstream-demo dist build
+	rm -rf $(VENV) phdstream-demo dist build docs/api docs/gallery

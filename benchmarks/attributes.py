@@ -165,7 +165,7 @@ def product_answers(
     if size is None:
         names = [truth.domain.attributes[i].name for i in attributes]
         table = release.table(names, confidence=confidence)
-        found = {"value": table["count"], "low": table["low"], "high": table["high"]}
+        found = {"value": table["value"], "low": table["low"], "high": table["high"]}
         return {name: column.to_numpy().reshape(1, -1) for name, column in found.items()}
     queries = release.domain.queries(truth.queries[size])
     asked = queries

@@ -72,7 +72,7 @@ def run(rng: Random, folder: Path) -> None:
     elif way < 0.92:
         release.to_h3(rng.choice([0, 1, 3, 15, 16, -1, odd(rng)]), confidence)
     else:
-        release.to_geodataframe(rng.choice(["points", "cells", odd(rng)]))
+        rng.choice([release.sample, release.cells])(to=rng.choice(["geopandas", "polars", odd(rng)]))
         release.changes().to_table()
 
 

@@ -68,7 +68,9 @@ def calls(odd: Any) -> dict[str, Callable[[], Any]]:
     }
     places: list[Callable[[Any], Any]] = [
         phd.Box, phd.Region, phd.Hierarchy, towns.points, towns.queries, release.count, release.count_in, release.to_h3,
-        release.to_geodataframe, phd.Globe().from_s2_ids, lambda x: phd.Network(x, snap=0.1),
+        lambda x: release.sample(to=x), lambda x: release.cells(to=x),
+        lambda x: release.plot(x), phd.Globe().from_s2_ids,
+        lambda x: phd.Network(x, snap=0.1),
         lambda x: phd.Box([(0, x)]), lambda x: phd.Hierarchy([x]), lambda x: phd.Hierarchy({"a": x}),
         lambda x: towns.points([x]),
         lambda x: towns.queries([x]), lambda x: release.count([[x] * 4]), lambda x: phd.Globe().from_s2_ids([x]),

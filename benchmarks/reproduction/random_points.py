@@ -18,7 +18,7 @@ __all__ = ["AtRandom", "PointsAsInPaper"]
 class AtRandom(Release):
     """A release whose points lie at random in their cells, independent of each other, by the domain's measure."""
 
-    def sample(self) -> Floats:
+    def sample(self, to: str | None = None) -> Floats:
         """Return the synthetic points, an array (n, d): the same each time for one release."""
         random = np.random.default_rng([self.key, self.tick])
         codes = _finest(self.domain, self.leaves, self.points, random)

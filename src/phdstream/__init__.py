@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from phdstream.domains.network import Network
     from phdstream.domains.product import Bins, Category, DayOfWeek, Product, TimeOfDay
     from phdstream.domains.region import Region
+    from phdstream.history import Releases, read_releases
     from phdstream.privacy import Event, ExactNoise, Record, Simulation, User
     from phdstream.release import Changes, Counts, Release
     from phdstream.streams.durable.stream import DurableStream, durable
@@ -45,6 +46,7 @@ __all__ = [
     "Record",
     "Region",
     "Release",
+    "Releases",
     "SelectiveCounting",
     "Simulation",
     "TimeOfDay",
@@ -54,6 +56,7 @@ __all__ = [
     "baselines",
     "counters",
     "durable",
+    "read_releases",
 ]
 
 _MODULES = ("baselines", "counters")
@@ -64,6 +67,7 @@ _HOMES = {
     "domains.network": ("Network",),
     "domains.product": ("Bins", "Category", "DayOfWeek", "Product", "TimeOfDay"),
     "domains.region": ("Region",),
+    "history": ("Releases", "read_releases"),
     "streams.durable.stream": ("DurableStream", "durable"),
     "privacy": ("Event", "ExactNoise", "Record", "Simulation", "User"),
     "streams.paper.privtree": ("PrivTree",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -53,3 +54,11 @@ def test_other_names_are_not_there() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Bax'"):
         _ = phd.Bax
     assert not hasattr(phd, "numpy")
+
+
+def test_no_bar_is_drawn_where_nothing_can_be_redrawn() -> None:
+    """Notebooks say FORCE_COLOR, and keep every line that a bar ever was."""
+    code = "from phdstream.app.progress import one_bar\nwith one_bar('ticks') as move: move(1, 2)"
+    forced = os.environ | {"FORCE_COLOR": "1", "TERM": "xterm-256color"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=forced)
+    assert (done.stdout, done.stderr) == ("", "")

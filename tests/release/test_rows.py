@@ -47,17 +47,17 @@ def release(request: pytest.FixtureRequest) -> phd.Release:
 
 
 def values(table: Any) -> Any:
-    return table["count"].to_numpy()
+    return table["value"].to_numpy()
 
 
 def test_marginals_add_up(release: phd.Release) -> None:
     everything = release.table(["vehicle", "age", "hour"]).to_pandas()
     assert len(everything) == 3 * 3 * 12
-    assert everything["count"].sum() == pytest.approx(release.total, rel=1e-9)
+    assert everything["value"].sum() == pytest.approx(release.total, rel=1e-9)
     for by in (["vehicle"], ["age"], ["hour", "vehicle"]):
         less = release.table(by).to_pandas()
-        sums = everything.groupby(by, sort=False)["count"].sum()
-        np.testing.assert_allclose(less.set_index(by)["count"].loc[sums.index], sums, rtol=1e-9)
+        sums = everything.groupby(by, sort=False)["value"].sum()
+        np.testing.assert_allclose(less.set_index(by)["value"].loc[sums.index], sums, rtol=1e-9)
     by_area = release.table(["quarter", "age"], QUARTERS)
     assert values(by_area).sum() == pytest.approx(release.total, rel=1e-6)
     np.testing.assert_allclose(values(by_area).reshape(3, 3).sum(axis=0), values(release.table("age")), rtol=1e-6)
@@ -67,7 +67,7 @@ def test_marginals_add_up(release: phd.Release) -> None:
 def test_a_table_and_a_condition_say_the_same(release: phd.Release) -> None:
     by_vehicle = release.table(["vehicle"])
     assert by_vehicle["vehicle"].to_pylist() == ["rail/tram", "road/bus", "road/car"]
-    for name, value, low, high in zip(*(by_vehicle[c].to_pylist() for c in ("vehicle", "count", "low", "high")),
+    for name, value, low, high in zip(*(by_vehicle[c].to_pylist() for c in ("vehicle", "value", "low", "high")),
                                       strict=True):  # fmt: skip
         answer = release.count(where={"vehicle": name})
         assert answer.value[0] == pytest.approx(value, rel=1e-9)
@@ -130,7 +130,7 @@ def test_places_alone_say_the_same_of_places(release: phd.Release) -> None:
     assert before == release.previous_points.sum()
     assert places.places() is places
     assert CITY.encode(places.sample())[1].all()
-    assert len(places.to_geodataframe("cells")) == places.leaves.size
+    assert len(places.cells("geopandas")) == places.leaves.size
 
 
 def test_rows_come_and_go(release: phd.Release) -> None:
@@ -138,11 +138,22 @@ def test_rows_come_and_go(release: phd.Release) -> None:
     assert sample.dtype.names == ("x", "y", "vehicle", "age", "hour")
     assert abs(len(sample) - release.total) < 1
     assert changes.to_table().column_names == [*sample.dtype.names, "sign"]
-    points = release.to_geodataframe()
+    points = release.sample("geopandas")
     assert list(points.columns) == ["tick", "vehicle", "age", "hour", "geometry"]
     cells = release.cells()
     assert {"x_min", "vehicle", "age", "hour", "count"} <= set(cells.column_names)
-    assert len(release.to_geodataframe("cells")) == len(cells)
+    assert len(release.cells("geopandas")) == len(cells)
+
+
+def test_rows_are_drawn_and_explored_by_their_places(release: phd.Release) -> None:
+    pytest.importorskip("matplotlib")
+    for what in ("points", "cells", "uncertainty", "changes"):
+        assert f"Tick {release.tick}" in release.plot(what).get_title()
+    assert "<html" in release.explore().html
+    assert release.sample("arrow").column_names == ["tick", "x", "y", "vehicle", "age", "hour"]
+    by_area = release.table(["quarter", "age"], QUARTERS, to="geopandas")
+    assert len(by_area) == len(QUARTERS) * 3
+    assert by_area.geometry.iloc[0].equals(QUARTERS.geometry.iloc[0])
 
 
 def test_before_the_start_nothing_is_known() -> None:
@@ -187,7 +198,7 @@ def test_names_of_places_are_grouped_by_too() -> None:
     stream = phd.TrackingStream(stays, 4.0, phd.Event(), noise=phd.Simulation(1))
     come = [("A", "flu")] * 300 + [("C", "burn")] * 200 + [("north/B", "burn")] * 100 + [("D", "flu")] * 50
     release = stream.update(come)
-    found = dict(zip(*(release.table(["ward"])[c].to_pylist() for c in ("ward", "count")), strict=True))
+    found = dict(zip(*(release.table(["ward"])[c].to_pylist() for c in ("ward", "value")), strict=True))
     assert {ward: round(count, -2) for ward, count in found.items()} == {"north/A": 300, "north/B": 100, "south/C": 200}
     assert release.count(["north"], where={"illness": "flu"}).value[0] == pytest.approx(300, abs=30)
     with pytest.raises(InputError, match="not on a map"):

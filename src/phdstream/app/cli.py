@@ -205,16 +205,39 @@ def evaluate(
 
 @app.command()
 def report(
-    releases: Annotated[Path, typer.Argument(help="A folder of releases, as `run` and `serve` write it.")],
-    out: Annotated[Path, typer.Option(help="The file to write.")] = Path("report.html"),
+    of: Annotated[
+        Path,
+        typer.Argument(metavar="RELEASES", help="A folder of releases; or CONFIG.toml: the private part, too."),
+    ],
+    out: Annotated[Path, typer.Option(help="The public page to write.")] = Path("report.html"),
+    private: Annotated[
+        Path | None, typer.Option(help="Where the custodian's PRIVATE part goes; by default beside CONFIG.toml.")
+    ] = None,
     layer: Annotated[Path | None, typer.Option(help="Areas to pick, such as wards: a GeoJSON file.")] = None,
     title: Annotated[str, typer.Option(help="What to call the stream.")] = "",
     tiles: Annotated[str, typer.Option(help="A source of map tiles, https://…/{z}/{x}/{y}.png; by default none.")] = "",
 ) -> None:
-    """Write one page with a map of all releases: it opens in a browser, without a network. Public, as releases are."""
+    """Write one page with a map of all releases: it opens in a browser, without a network. Public, as releases are.
+
+    Of a CONFIG.toml also the report for its custodian, apart and PRIVATE: accuracy, trends, what was dropped, ε left.
+    """
     from phdstream.app.progress import one_bar
+    from phdstream.errors import InputError
     from phdstream.page import write_report
 
+    if private is not None and not of.is_file():
+        raise InputError("the private part is made from the state: name the stream's CONFIG.toml, not a folder.")
+    releases = of
+    if of.is_file():
+        from phdstream.app.config import load_config
+        from phdstream.app.custodian import private_report, write_custodian_report
+
+        config = load_config(of)
+        kept, releases = write_custodian_report(config, private or private_report(of), layer, title), config.releases
+        typer.echo(f"PRIVATE, for the custodian only: {kept.resolve()}", err=True)
+        if config.domain.dimension != 2:
+            typer.echo(f"There is no public page: {config.domain!r} has no map.")
+            return
     with one_bar("ticks") as progress:
         page = write_report(releases, out, layer, title, tiles, progress)
     typer.echo(f"Look at {page.resolve()} ({page.stat().st_size / 1e6:.1f} MB)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -25,8 +26,8 @@ def ticks_bar(*what: str) -> Iterator[tuple[Move, ...]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    console, terminal = Console(stderr=True), sys.stderr.isatty()  # notebooks force colour where nothing can be redrawn
+    with Progress(*columns, console=console, transient=True, disable=not terminal) as bar:
         yield tuple(_mover(bar, stage) for stage in what)
 
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from phdstream.release.columns import point_columns
-from phdstream.release.tables import arrow_table
+from phdstream.release.tables import table_as
 
 __all__ = ["Changes", "difference"]
 
@@ -24,11 +23,11 @@ class Changes:
     names: tuple[str, ...]
     metadata: dict[str, Any] = field(repr=False, default_factory=dict)
 
-    def to_table(self) -> pa.Table:
-        """Return the changes as an Arrow table: the coordinates, and ``sign`` (+1 appears, -1 disappears)."""
+    def to_table(self, to: str = "arrow") -> Any:
+        """Return the changes as a table: the coordinates, and ``sign`` (+1 appears, -1 disappears)."""
         points = np.concatenate([self.deletes, self.inserts])
         sign = np.repeat(np.array([-1, 1], dtype=np.int8), [len(self.deletes), len(self.inserts)])
-        return arrow_table(point_columns(points, self.names) | {"sign": sign}, self.metadata)
+        return table_as(to, point_columns(points, self.names) | {"sign": sign}, self.metadata)
 
 
 def difference(come: NDArray[Any], gone: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -11,15 +11,21 @@ import numpy as np
 
 from phdstream.arrays import Floats
 from phdstream.errors import InputError, shown
+from phdstream.release.shown import table_html
+from phdstream.release.tables import Shapes, table_as
 
-__all__ = ["Counts", "check_confidence"]
+__all__ = ["COLUMNS", "Counts", "check_confidence"]
 
+COLUMNS = ("value", "low", "high", "unbiased", "stderr", "noise_low", "noise_high")
+"""The columns of answers, in every table."""
+
+_SHOWN, _FEW = ("value", "low", "high", "stderr"), 3
 _STRETCH = 1.0
 """Where an estimate is small beside its error, its upper margin is up to so much longer: points missed in a thin place
 are more often many than few. Beside a large estimate errors are even."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Counts:
     """Estimated numbers of points in rectangles or polygons.
 
@@ -44,6 +50,31 @@ class Counts:
     noise_high: Floats
     confidence: float
     privacy: str
+
+    def columns(self) -> dict[str, Floats]:
+        """Return the answers by the names that they have in every table."""
+        return {name: getattr(self, name) for name in COLUMNS}
+
+    def to_table(self, to: str = "arrow", shapes: Shapes | None = None) -> Any:
+        """Return the answers as a table, in the order in which they were asked; see `Release.count_in`."""
+        return table_as(to, dict(self.columns()), {"privacy": self.privacy, "confidence": self.confidence}, shapes)
+
+    def _repr_html_(self) -> str:
+        rows = zip(*(getattr(self, name).tolist() for name in _SHOWN), strict=True)
+        return table_html(
+            f"{self.value.size} counts",
+            [("", *_SHOWN), *((str(i), *(f"{x:,.1f}" for x in row)) for i, row in enumerate(rows))],
+            f"low to high holds the true count about {self.confidence:.0%} of the time; noise is of privacy alone. "
+            f"{self.privacy}",
+        )
+
+    def __repr__(self) -> str:
+        some = ", ".join(
+            f"{v:,.0f} ({low:,.0f} to {high:,.0f})"
+            for v, low, high in zip(self.value[:_FEW], self.low[:_FEW], self.high[:_FEW], strict=True)
+        )
+        more = f", and {self.value.size - _FEW:,} more" if self.value.size > _FEW else ""
+        return f"<Counts of {self.value.size}, {self.confidence:.0%} intervals: {some}{more}; {self.privacy}>"
 
     @classmethod
     def around(

@@ -1,4 +1,4 @@
-"""Releases on maps: layers of polygons, H3 cells, GeoDataFrames. Needs the extra ``geo``."""
+"""Releases on maps: layers of polygons, H3 cells, shapes of points and cells. Needs the extra ``geo``."""
 
 from __future__ import annotations
 
@@ -13,17 +13,27 @@ from phdstream.domains import ROOT, Domain
 from phdstream.domains.shapes.geometries import read_layer
 from phdstream.domains.shapes.projection import Projection, need
 from phdstream.errors import InputError, shown
+from phdstream.release.columns import locations_of
 
-__all__ = ["cell_shapes", "check_planar", "geodataframe", "h3_shapes", "layer_shapes"]
+__all__ = ["DEGREES", "cell_shapes", "check_planar", "check_released", "h3_shapes", "layer_shapes", "point_shapes"]
 
 _MOST_H3_CELLS = 20_000
-_DEGREES = "EPSG:4326"
+DEGREES = "EPSG:4326"
 
 
 def check_planar(domain: Domain) -> None:
     """Refuse domains whose points are not two coordinates."""
     if domain.location.dimension != 2:
-        raise InputError(f"maps need points with two coordinates; {domain!r} has {domain.location.dimension}.")
+        raise InputError(
+            f"maps need points with two coordinates; {domain!r} has {domain.location.dimension}. Its tables are "
+            "there: cells(), count(...) and sample()."
+        )
+
+
+def check_released(release: Any) -> None:
+    """Refuse a release of which nothing is known yet."""
+    if release.held:
+        raise InputError("nothing is released yet: the stream is still collecting events for its start.")
 
 
 def layer_shapes(domain: Domain, layer: Any) -> NDArray[Any]:
@@ -104,8 +114,7 @@ def cell_shapes(domain: Domain, nodes: NDArray[np.int64]) -> NDArray[Any]:
     return domain.geometry(nodes)
 
 
-def geodataframe(columns: Any, shapes: NDArray[Any], crs: str | None, metadata: dict[str, Any]) -> Any:
-    """Return a GeoDataFrame that carries the release's metadata in its ``attrs``."""
-    frame = need("geopandas").GeoDataFrame(columns, geometry=shapes, crs=crs)
-    frame.attrs |= {"phdstream": metadata, "privacy": metadata.get("privacy", "")}
-    return frame
+def point_shapes(domain: Domain, points: NDArray[Any]) -> NDArray[Any]:
+    """Return points' shapes in users' coordinates."""
+    check_planar(domain)
+    return np.atleast_1d(shapely.points(locations_of(points, domain.location.names)))

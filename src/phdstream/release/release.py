@@ -8,24 +8,26 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
-import pyarrow as pa
 import shapely
 from numpy.typing import NDArray
 
 from phdstream.arrays import Floats, Ints
 from phdstream.domains import Domain
 from phdstream.domains.product import Product
-from phdstream.errors import InputError, shown
+from phdstream.errors import InputError
 from phdstream.release.answering import answer_queries
 from phdstream.release.changes import Changes
 from phdstream.release.changes import difference as _difference
-from phdstream.release.columns import locations_of, point_columns
+from phdstream.release.columns import point_columns
 from phdstream.release.counts import Counts, check_confidence
 from phdstream.release.estimate import Estimate
 from phdstream.release.grouping import Groups, groups_of
-from phdstream.release.maps import cell_shapes, check_planar, geodataframe, h3_shapes, layer_shapes
+from phdstream.release.layers import is_frame, joined
+from phdstream.release.maps import DEGREES, cell_shapes, h3_shapes, layer_shapes, point_shapes
 from phdstream.release.marginal import marginal_estimate, marginal_points
-from phdstream.release.tables import arrow_table
+from phdstream.release.plots import draw_release
+from phdstream.release.shown import release_html
+from phdstream.release.tables import table_as
 from phdstream.release.unevenness import ALIKE, ROWS_ALIKE
 from phdstream.release.usefulness import Usefulness, usefulness
 
@@ -98,8 +100,8 @@ class Release:
         leaf = np.flatnonzero(self.estimate.leaf)  # level by level, each in order: runs that a stable sort merges
         return leaf[np.argsort(self.domain.code_range(self.estimate.node[leaf])[0], kind="stable")]
 
-    def cells(self) -> pa.Table:
-        """Return the partition as an Arrow table, one row a cell.
+    def cells(self, to: str = "arrow") -> Any:
+        """Return the partition as a table, one row a cell: ``"arrow"``, ``"pandas"``, ``"polars"`` or ``"geopandas"``.
 
         Columns: ``node``, ``level``, the bounds (or the name), ``count`` (never negative, adds up), ``unbiased`` (may
         be negative), ``stderr`` (of the noise in ``unbiased``) and ``points`` (how many synthetic points it has).
@@ -110,7 +112,7 @@ class Release:
         columns |= self.domain.cell_columns(nodes)
         columns |= {"count": self.estimate.count[order], "unbiased": self.estimate.unbiased[order]}
         columns |= {"stderr": np.sqrt(self.estimate.variance[order]), "points": self.estimate.points[order]}
-        return arrow_table(columns, self.metadata)
+        return table_as(to, columns, self.metadata, lambda: (cell_shapes(self.domain, nodes), self.domain.crs))
 
     def count(
         self, rectangles: Any = None, confidence: float = 0.95, *, where: Mapping[str, Any] | None = None
@@ -122,24 +124,20 @@ class Release:
         """
         return self._answer(self.domain.queries(rectangles), confidence, self._rectangle_estimates, where)
 
-    def count_in(self, layer: Any, confidence: float = 0.95, *, where: Mapping[str, Any] | None = None) -> Counts:
-        """Estimate how many points lie in each polygon of a layer (wards, counties).
-
-        ``layer`` is a GeoSeries or GeoDataFrame, Shapely polygons, or the path of a file of them. There is one answer
-        for each row; in a missing or empty polygon there is nothing, and one that crosses itself is mended. A layer in
-        another coordinate system than the domain's is converted; one that names none is taken to be in the domain's.
-        ``where`` is as for `count`.
-        """
-        return self._answer(layer_shapes(self.domain, layer), confidence, self._shape_estimates, where)
-
     def table(
-        self, by: Any, layer: Any = None, *, where: Mapping[str, Any] | None = None, confidence: float = 0.95
-    ) -> pa.Table:
-        """Return counts by the values of attributes of a `Product`: an Arrow table, a row for each combination.
+        self,
+        by: Any,
+        layer: Any = None,
+        confidence: float = 0.95,
+        to: str = "arrow",
+        *,
+        where: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Return counts by the values of attributes of a `Product`: a table, with a row for each combination.
 
         ``by`` is a list of attributes' names. One may be a column of a ``layer`` of polygons, a GeoDataFrame: then
-        rows are by its areas too. ``where`` is as for `count`. The columns are those names, and ``count`` and the
-        others of `Counts`. Tables by fewer attributes are the sums of those by more, counts being added; intervals
+        rows are by its areas too. ``where`` is as for `count`. The columns are those names, and the columns of
+        `Counts`. Tables by fewer attributes are the sums of those by more, counts being added; intervals
         are not.
 
         >>> import phdstream as phd
@@ -148,7 +146,7 @@ class Release:
         >>> stream = phd.TrackingStream(domain, 1.0, phd.Event(), noise=phd.Simulation(seed=1))
         >>> release = stream.update([(0.3, 0.3, "bus", "Mon")] * 400 + [(0.6, 0.3, "tram", "Sun")] * 100)
         >>> table = release.table(["vehicle"])
-        >>> table["vehicle"].to_pylist(), [round(count, -2) for count in table["count"].to_pylist()]
+        >>> table["vehicle"].to_pylist(), [round(count, -2) for count in table["value"].to_pylist()]
         (['bus', 'tram'], [400.0, 100.0])
         """
         groups = groups_of(self.domain, by, layer)
@@ -158,27 +156,35 @@ class Release:
             return self._group_estimates(groups, shapes, queries, within)
 
         answer = self._answer(np.arange(len(groups)), confidence, estimates, where)
-        return arrow_table(groups.columns | _count_columns(answer), self.metadata)
+        area = groups.area
+        drawn = None if area is None else lambda: (shapes[area], self.domain.crs)
+        return table_as(to, groups.columns | answer.columns(), self.metadata, drawn)
 
-    def to_h3(self, resolution: int, confidence: float = 0.95) -> pa.Table:
-        """Return counts per H3 cell, an Arrow table: ``h3``, ``count``, and the other columns of `Counts`."""
+    def count_in(
+        self, layer: Any, confidence: float = 0.95, to: str | None = None, *, where: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Estimate how many points lie in each polygon of a layer (wards, counties).
+
+        A GeoDataFrame comes back as one, with its rows, columns and coordinates, and the columns of `Counts` added.
+        From shapes without columns (Shapely polygons, a GeoSeries, the path of a file) come `Counts`, in their order.
+        ``to`` names another kind of table, as everywhere; ``where`` is as for `count`.
+
+        There is one answer for each row; in a missing or empty polygon there is nothing, and one that crosses itself is
+        mended. A layer in another coordinate system than the domain's is converted; one that names none is taken to be
+        in the domain's.
+        """
+        shapes = layer_shapes(self.domain, layer)
+        answer = self._answer(shapes, confidence, self._shape_estimates, where)
+        if is_frame(layer):
+            return joined(layer, answer.columns(), self.metadata | {"confidence": confidence}, to)
+        return answer if to is None else answer.to_table(to, lambda: (shapes, self.domain.crs))
+
+    def to_h3(self, resolution: int, confidence: float = 0.95, to: str = "arrow") -> Any:
+        """Return counts per H3 cell, a table: ``h3``, and the columns of `Counts`."""
         cells, shapes = h3_shapes(self.domain, resolution)
         answer = self._answer(shapes, confidence, self._shape_estimates)
-        return arrow_table({"h3": np.array(cells)} | _count_columns(answer), self.metadata)
-
-    def to_geodataframe(self, what: str = "points") -> Any:
-        """Return the synthetic ``"points"``, or the ``"cells"`` with their counts, as a GeoDataFrame."""
-        if not isinstance(what, str) or what not in ("points", "cells"):
-            raise InputError(f"a GeoDataFrame can hold 'points' or 'cells', not {shown(what)}.")
-        check_planar(self.domain)
-        crs = self.domain.crs
-        if what == "points":
-            points = self.sample()
-            shapes = np.atleast_1d(shapely.points(locations_of(points, self.domain.location.names)))
-            ticks = {"tick": np.full(shapes.size, self.tick)}
-            others = point_columns(points, [attribute.name for attribute in self.domain.attributes])
-            return geodataframe(ticks | others, shapes, crs, self.metadata)
-        return geodataframe(self.cells().to_pandas(), cell_shapes(self.domain, self.leaves), crs, self.metadata)
+        columns = {"h3": np.array(cells)} | answer.columns()
+        return table_as(to, columns, self.metadata, lambda: (shapes, self.domain.crs or DEGREES))
 
     def _answer(
         self,
@@ -228,13 +234,19 @@ class Release:
             ) from None
         return estimates
 
-    def sample(self) -> NDArray[Any]:
+    def sample(self, to: str | None = None) -> Any:
         """Return the synthetic points now at hand, an array (n, d): the same each time for one release.
 
         Coordinates are numbers; on a `Hierarchy` they are the names of places. On a `Product` it is an array of n rows
-        with named fields, coordinates and attributes, as data frames take it.
+        with named fields, coordinates and attributes. With ``to`` they are a table: ``tick``, and a column for each
+        field (with GeoPandas, points instead of coordinates).
         """
-        return self.domain.rows(self.domain.sample(self.leaves, self.points, self.key))
+        points, domain = self.domain.rows(self.domain.sample(self.leaves, self.points, self.key)), self.domain
+        if to is None:
+            return points
+        named = [attribute.name for attribute in domain.attributes] if to == "geopandas" else domain.names
+        columns = {"tick": np.full(len(points), self.tick)} | point_columns(points, named)
+        return table_as(to, columns, self.metadata, lambda: (point_shapes(domain, points), domain.crs))
 
     def places(self) -> Release:
         """Return the release of places alone, whatever the attributes (`Product`): itself, if there are none.
@@ -291,12 +303,26 @@ class Release:
         nodes, points = columns.pop("previous_nodes"), columns.pop("previous_points")
         return cls(domain, tick, Estimate(**columns), key, metadata, nodes, points, held)
 
+    def plot(self, what: str = "points", axes: Any = None) -> Any:
+        """Draw the release on a map with matplotlib, and return the axes.
+
+        ``what``: the synthetic ``"points"``; the ``"cells"`` by how dense they are; the ``"uncertainty"`` of counts,
+        place by place; or the ``"changes"`` since the tick before.
+        """
+        return draw_release(self, what, axes)
+
+    def explore(self) -> Any:
+        """Return the release as a page to look at in a notebook: a map to move, where rectangles can be counted.
+
+        Needs the extra ``page``. ``.save(path)`` writes it to a file instead.
+        """
+        from phdstream.page.notebook import explored
+
+        return explored(self)
+
+    def _repr_html_(self) -> str:
+        return release_html(self)
+
     def __repr__(self) -> str:
         state = "held until the start" if self.held else f"total {self.total:g}, {self.leaves.size} cells"
-        return f"<Release tick {self.tick}: {state}; {self.privacy}>"
-
-
-def _count_columns(answer: Counts) -> dict[str, NDArray[Any]]:
-    """Return counts as the columns of a table."""
-    ends = ("unbiased", "stderr", "low", "high", "noise_low", "noise_high")
-    return {"count": answer.value} | {end: getattr(answer, end) for end in ends}
+        return f"<Release tick {self.tick} on {self.domain!r}: {state}; {self.privacy}>"

@@ -11,7 +11,7 @@ from phdstream.streams.method import Method
 from phdstream.streams.setting import Setting
 from phdstream.version import __version__
 
-__all__ = ["SIMULATED", "describe", "exactly", "metadata", "parameters"]
+__all__ = ["SIMULATED", "describe", "exactly", "facts", "metadata", "parameters"]
 
 SIMULATED = "simulated, not private"
 
@@ -66,6 +66,13 @@ def describe(setting: Setting, method: Method, kind: str) -> str:
         f"Private at rest: {_at_rest(setting, method)}.",
     ]
     return "\n".join(lines)
+
+
+def facts(setting: Setting, method: Method) -> list[tuple[str, str]]:
+    """Return what a stream is and what it promises, by name, in short."""
+    metres = setting.domain.cell_metres
+    found = [("Where", repr(setting.domain)), ("Promise", _claim(setting, method)), ("Records", _lifetime(setting))]
+    return found if metres is None else [*found, ("Finest cells", f"about {metres_wide(metres)} wide")]
 
 
 def _meaning(method: Method) -> list[str]:

@@ -16,8 +16,9 @@ from phdstream.errors import StateError
 from phdstream.privacy import Budget, Noise, Unit, noise_from_dict, unit_from_dict
 from phdstream.release import Release
 from phdstream.release.estimate import Estimate
+from phdstream.release.shown import card_html
 from phdstream.release.soundness import Fallback
-from phdstream.streams.guarantee import describe, metadata, parameters
+from phdstream.streams.guarantee import describe, facts, metadata, parameters
 from phdstream.streams.intake import Intake, PrivateTally
 from phdstream.streams.method import Method
 from phdstream.streams.private_codes import TickEvents, held_parts
@@ -146,6 +147,24 @@ class Stream:
     def describe(self) -> str:
         """Return the guarantee, the budget and the noise in plain words."""
         return describe(self.setting, self._method, type(self).__name__)
+
+    def plot(self, what: str = "points", axes: Any = None) -> Any:
+        """Draw the latest release: see `Release.plot`."""
+        if self._release is None:
+            raise StateError("there is nothing to draw before the first tick: call update(...).")
+        return self._release.plot(what, axes)
+
+    def card(self, title: str) -> str:
+        """Return what a notebook shows of the stream, under a title."""
+        hint = "describe() says more; what it holds is private, its releases are public"
+        return card_html(title, facts(self.setting, self._method), hint)
+
+    def _repr_html_(self) -> str:
+        return self.card(f"{type(self).__name__} after {self.tick} ticks")
+
+    def __repr__(self) -> str:
+        promise = metadata(self.setting, self._method)["privacy"]
+        return f"<{type(self).__name__} on {self.domain!r}, after {self.tick} ticks; {promise}>"
 
     def save(self, path: str | Path) -> None:
         """Save the state to a file. **The file is private**: `describe` says what it holds.

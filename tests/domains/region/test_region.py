@@ -199,7 +199,7 @@ class TestOnMaps:
     def test_h3(self) -> None:
         release = self.release()
         table = release.to_h3(5)
-        assert sum(table["count"].to_pylist()) == pytest.approx(release.total, rel=1e-3)
+        assert sum(table["value"].to_pylist()) == pytest.approx(release.total, rel=1e-3)
         assert table.schema.metadata[b"privacy"] == b"simulated, not private"
         assert len(set(table["h3"].to_pylist())) == table.num_rows
 
@@ -215,16 +215,16 @@ class TestOnMaps:
 
     def test_geodataframes(self) -> None:
         release = self.release()
-        points, cells = release.to_geodataframe(), release.to_geodataframe("cells")
+        points, cells = release.sample(to="geopandas"), release.cells(to="geopandas")
         assert points.crs == cells.crs == "EPSG:4326"
         assert len(points) == len(release.sample())
         assert points.geometry.within(L_SHAPE.buffer(1e-9)).all()
         assert cells.geometry.union_all().symmetric_difference(L_SHAPE).area < 1e-3
         assert points.attrs["privacy"] == "simulated, not private"
-        with pytest.raises(InputError, match="'points' or 'cells'"):
-            release.to_geodataframe("polygons")
+        with pytest.raises(InputError, match="did you mean 'geopandas'"):
+            release.cells(to="geopanda")
 
     def test_three_dimensions_have_no_map(self) -> None:
         release = self.release(phd.Box([(0, 1)] * 3))
         with pytest.raises(InputError, match="two coordinates"):
-            release.to_geodataframe()
+            release.sample(to="geopandas")

@@ -24,7 +24,7 @@ from phdstream.errors import InputError, did_you_mean
 from phdstream.io.sinks.encoding import CSV_NOTE, with_geometry, write_csv, write_geojson, write_parquet
 from phdstream.release import Release
 from phdstream.release.columns import locations_of, point_columns
-from phdstream.release.maps import cell_shapes, check_planar
+from phdstream.release.maps import cell_shapes, check_planar, check_released
 from phdstream.streams.state import replace_file
 
 __all__ = [
@@ -167,8 +167,7 @@ def encode_cells(release: Release, form: str) -> Encoder:
 def _encoder(release: Release, rows: _Rows, form: str, coordinates: tuple[str, ...]) -> Encoder:
     """Return what writes rows with their shapes; ``coordinates`` need not be said again where shapes have them."""
     check_format(form, release.domain)
-    if release.held:
-        raise InputError("nothing is released yet: the stream is still collecting events for its start.")
+    check_released(release)
     crs = release.domain.crs
     metadata: dict[str, Any] = {"phdstream": json.dumps(release.metadata), "privacy": release.privacy}
     if form == "geoparquet":

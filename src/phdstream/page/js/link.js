@@ -24,8 +24,14 @@ function readArea(said, numbers) {
   return /^\d{1,6}$/.test(said.get("area") ?? "") ? { kind: "pick", index: Number(said.get("area")) } : null;
 }
 
-/** Put a view into the address. */
+/** Whether the page has an address of its own: inside a notebook it has none. */
+export function hasAddress() {
+  return location.protocol !== "about:";
+}
+
+/** Put a view into the address, if there is one. */
 export function writeLink({ tick, second, show, changes, map, area }) {
+  if (!hasAddress()) return;
   const short = (x) => Number(x.toPrecision(9)), said = { tick, show };
   if (second !== undefined) said.second = second;
   if (changes) said.changes = 1;

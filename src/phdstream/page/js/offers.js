@@ -1,5 +1,6 @@
 /** The buttons that download what is shown. */
 import { cellRows, csv, geojson, pointRows, rectangleFeature, saveText } from "./downloads.js";
+import { hasAddress } from "./link.js";
 import { cellCounts } from "./painting.js";
 import { byId, element, say } from "./words.js";
 
@@ -23,7 +24,7 @@ export function addDownloads(page) {
     },
   };
   if (page.source.live) offers.download_geoparquet = () => page.source.save(tick(), "geoparquet", file("points", "parquet"));
-  offers.link = async () => {
+  if (hasAddress()) offers.link = async () => {
     try {
       await navigator.clipboard.writeText(location.href);
       byId("live").textContent = say("link_done");

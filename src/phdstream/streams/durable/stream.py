@@ -210,6 +210,18 @@ class DurableStream:
         """Return the promise, the budget and the noise in plain words, as of the last committed tick."""
         return self._shown.description
 
+    def plot(self, what: str = "points", axes: Any = None) -> Any:
+        """Draw the release of the last committed tick: see `Release.plot`."""
+        if self.release is None:
+            raise StateError("there is nothing to draw before the first tick: call update(...).")
+        return self.release.plot(what, axes)
+
+    def _repr_html_(self) -> str:
+        return self._stream.card(f"Durable {type(self._stream).__name__} after {self.tick} ticks")
+
+    def __repr__(self) -> str:
+        return f"<Durable, in {self.directory.name}: {self._stream!r}>"
+
     def read_extra(self, name: str) -> tuple[dict[str, Any], Arrays] | None:
         """Return what `write_extra` wrote under a name for this stream, or None. Private."""
         return self._commits.read_extra(name)

@@ -1,0 +1,41 @@
+"""Areas to follow over time: polygons of a layer, rectangles or names, or everything. Public."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from phdstream.domains import ROOT, Domain, Hierarchy
+from phdstream.release import Counts, Release
+from phdstream.release.layers import area_names, is_frame
+from phdstream.release.maps import layer_shapes
+
+__all__ = ["names_of", "question"]
+
+
+def question(domain: Domain, areas: Any) -> Callable[[Release, float], Counts]:
+    """Return what asks a release for counts in some areas, with some confidence; a layer is read once."""
+    if areas is None:
+        whole: Any = [""] if isinstance(domain, Hierarchy) else domain.bounds(np.array([ROOT]))
+        return lambda release, confidence: release.count(whole, confidence)
+    if domain.dimension != 2:
+        return lambda release, confidence: release.count(areas, confidence)
+    shapes = list(layer_shapes(domain, areas))
+    return lambda release, confidence: release.count_in(shapes, confidence)
+
+
+def names_of(areas: Any, number: int) -> list[str]:
+    """Return what to call each of a number of areas.
+
+    >>> names_of(None, 1), names_of(["NY", "CA"], 2), names_of([[0, 0, 1, 1]], 1)
+    (['everything'], ['NY', 'CA'], ['Area 1'])
+    """
+    if areas is None:
+        return ["everything"]
+    if is_frame(areas):
+        return area_names(areas)
+    if isinstance(areas, list) and all(isinstance(one, str) for one in areas):
+        return list(areas)
+    return [f"Area {i + 1}" for i in range(number)]

@@ -1,0 +1,67 @@
+"""Every block of Python in the documentation is run: as a doctest, by the site's build, or here."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.packaging.environment import ROOT
+from tests.service.api.served import Served, listening
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
+HERE = {"docs/evaluation.md": ["# mine.py", "# compare.py"], "docs/ogc.md": ["import pyogrio"]}
+"""Blocks that need files or a service around them, by their first lines: run by a test below."""
+NOTEBOOKS = ["tutorial", "commands", "notebooks/choosing-epsilon", "notebooks/daily"]
+
+
+def blocks(page: Path, language: str = "python") -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def test_every_block_of_python_is_run() -> None:
+    apart = {}
+    for page in PAGES:
+        first = [block.split("\n")[0] for block in blocks(page) if ">>> " not in block]
+        if first:
+            apart[str(page.relative_to(ROOT))] = first
+    assert apart == HERE
+
+
+def test_every_notebook_is_run_by_the_build() -> None:
+    pages = {
+        str(page.relative_to(ROOT / "docs").with_suffix("")) for page in PAGES if "{code-cell}" in page.read_text()
+    }
+    assert pages == set(NOTEBOOKS)
+    for name in NOTEBOOKS:
+        assert (ROOT / "docs" / f"{name}.md").read_text().startswith("---\nfile_format: mystnb\n"), name
+    settings = (ROOT / "docs" / "conf.py").read_text()
+    assert 'nb_execution_mode = "force"' in settings
+    assert "nb_execution_raise_on_error = True" in settings
+    assert '"abort_on_example_error": True' in settings
+    assert "make docs" in (ROOT / ".ci" / "run").read_text()
+
+
+@pytest.mark.slow
+def test_a_method_of_ones_own_is_compared(tmp_path: Path) -> None:
+    for block in (block for block in blocks(ROOT / "docs" / "evaluation.md") if ">>> " not in block):
+        name = block.split("\n")[0].removeprefix("# ")
+        (tmp_path / name).write_text(block)
+    done = subprocess.run([sys.executable, "compare.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "Mine" in (tmp_path / done.stdout.strip()).read_text()
+
+
+@pytest.mark.slow
+def test_gdal_opens_a_service_as_the_page_says(tmp_path: Path) -> None:
+    number = len(Served(tmp_path).release(300).sample())
+    (block,) = blocks(ROOT / "docs" / "ogc.md")
+    with listening(tmp_path) as address:
+        code = block.replace("http://127.0.0.1:8731", address) + f"\nassert len(points) == {number}\n"
+        subprocess.run(
+            [sys.executable, "-c", code], check=True, cwd=tmp_path, env=os.environ | {"PYTHONWARNINGS": "error"}
+        )
