@@ -6,10 +6,12 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from phdstream.app.config import load_config
 from tests.packaging.environment import ROOT
 from tests.service.api.served import Served, listening
 
@@ -65,3 +67,17 @@ def test_gdal_opens_a_service_as_the_page_says(tmp_path: Path) -> None:
         subprocess.run(
             [sys.executable, "-c", code], check=True, cwd=tmp_path, env=os.environ | {"PYTHONWARNINGS": "error"}
         )
+
+
+def test_every_block_of_configuration_can_be_read(tmp_path: Path) -> None:
+    """All are TOML; those that are whole configurations are taken as such."""
+    whole = 0
+    for page in PAGES:
+        for block in blocks(page, "toml"):
+            sections = tomllib.loads(block)
+            if not {"input", "ticks", "domain", "privacy", "output"} <= set(sections):
+                continue
+            (tmp_path / "stream.toml").write_text(block, encoding="utf-8")
+            load_config(tmp_path / "stream.toml")
+            whole += 1
+    assert whole >= 3
