@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from phdstream.domains.resolution import metres_wide
+from phdstream.privacy.proved import vouched_for
 from phdstream.streams.method import Method
 from phdstream.streams.setting import Setting
 from phdstream.version import __version__
@@ -33,9 +34,16 @@ def metadata(setting: Setting, method: Method) -> dict[str, Any]:
 def _claim(setting: Setting, method: Method) -> str:
     if not method.noise.private:
         return SIMULATED
-    return (
+    promise = (
         f"{exactly(method.budget.epsilon)}-differentially private for {setting.unit.guarantee}, over the whole stream"
     )
+    return "; ".join([promise, *_unproved(setting, method)])
+
+
+def _unproved(setting: Setting, method: Method) -> list[str]:
+    """Return what the promise rests on that is not proved here, and who vouches for it."""
+    said = [vouched_for("noise", method.noise), vouched_for("domain", setting.domain), *method.unproved()]
+    return [each for each in said if each]
 
 
 def exactly(epsilon: float) -> str:

@@ -38,7 +38,7 @@ function accuracy(p) {
 function limits(head) {
   const keys = ["limit_synthetic", "limit_small", "limit_groups", "limit_time"];
   if (head.promise.by_rows) keys.push("limit_rows");
-  const items = keys.map((key) => element("li", {}, say(key)));
+  const items = [...keys, "limit_known"].map((key) => element("li", {}, say(key, head.promise)));
   if (head.kind === "file") items.push(element("li", {}, say("limit_coarse", { least: Math.max(20, Math.round((head.totals.at(-1) ?? 0) / 1500)) })));
   return [element("h3", {}, say("limits")), element("ul", {}, ...items)];
 }
