@@ -18,7 +18,7 @@ def main(arguments: list[str]) -> None:
     if arguments not in ([], ["page"]):
         raise SystemExit(__doc__)
     if not arguments:
-        outcomes: list[Outcome] = run(seeds=range(5), membership=60, reconstruction=40, progress=print)
+        outcomes: list[Outcome] = run(seeds=range(5), membership=15, reconstruction=20, progress=print)
         write(outcomes, RESULTS)
     draw(read(RESULTS))
     write_tables(read(RESULTS))

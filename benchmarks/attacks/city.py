@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 import phdstream as phd
 
-__all__ = ["ARRIVES", "DAYS", "DOMAIN", "SQUARES", "City", "square_centres", "square_of"]
+__all__ = ["ARRIVES", "CELLS", "DAYS", "DOMAIN", "SQUARES", "City", "square_centres", "square_of"]
 
 DAYS, ARRIVES = 30, 2
 """How many days are published, and on which (from 0) the target is recorded. Then it stays."""
 DOMAIN = phd.Box([(0, 1), (0, 1)], depth=8)
-SQUARES = 8
-"""A target's place is to be told to within one of 8 times 8 squares."""
+CELLS, SQUARES = 16, 8
+"""Everything is published in up to 16 times 16 cells. A place is to be told to within one of 8 times 8 squares."""
 _FIRST, _DAILY = 600, 60
 _TOWNS = np.array([[0.3, 0.35, 0.06], [0.7, 0.6, 0.1], [0.45, 0.8, 0.04]])
 

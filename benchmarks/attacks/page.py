@@ -26,8 +26,8 @@ _LOOKS = {
     "the same, with a total": ("#7a4a00", "--"),
 }
 _TITLES = {
-    "membership": "Is this person in the data?",
-    "reconstruction": "In which of 64 squares does this person live?",
+    "membership": "Is the person there?",
+    "reconstruction": "Which of 64 squares?",
 }
 _GUESS = {"membership": 0.5, "reconstruction": 1 / 64}
 
@@ -57,6 +57,12 @@ def tables(outcomes: Sequence[Outcome]) -> dict[str, str]:
                 lines.append(f"| {practice} | " + " | ".join(map(_cell, shares)) + " |")
         bounds = " | ".join(f"{bound(attack, epsilon):.1%}" for epsilon in EPSILONS)
         lines += [f"| *most that ε over the stream allows* | {bounds} |", f"| *guessing* |{f' {guess:.1%} |' * 3}"]
+        of = [each for each in outcomes if each.attack == attack]
+        seeds, trials = len(_seeds(of)), of[0].trials
+        lines += [
+            "",
+            f"Means of {seeds} seeds with {trials} trials each; in brackets the least and the most of a seed.",
+        ]
         made[attack] = "\n".join(lines)
     return made
 

@@ -1,8 +1,9 @@
 """Ways to publish a city day by day, and what the best attacker makes of each: log-likelihood ratios, day by day.
 
-All return an array (days, 1 + squares): of what was published up to a day, how much more likely it is with the target
+All return an array (days, 1 + cells): of what was published up to a day, how much more likely it is with the target
 in each place that the attacker considers than without it, in logarithms. The first column is the target's true place
-(is it there at all? the attacker knows where it would be); the others are the middles of all squares (where is it?).
+(is it there at all? the attacker knows where it would be); the others are the finest cells that anything here tells
+apart (where is it?).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 import phdstream as phd
-from benchmarks.attacks.city import ARRIVES, DAYS, DOMAIN, SQUARES, City, square_centres, square_of
+from benchmarks.attacks.city import ARRIVES, CELLS, DAYS, DOMAIN, City, square_centres, square_of
 from benchmarks.attacks.transcripts import Transcript, log_likelihood
 from phdstream.arrays import Floats, Ints
 from phdstream.domains.prefixes import code_range
@@ -21,13 +22,13 @@ from phdstream.privacy import Budget, Simulation, calibrate_split, scale_for
 __all__ = ["PRACTICES", "Practice"]
 
 Practice = Callable[[City, float, bool, int], Floats]
-_FINE, _HIDDEN = 16, 10
-"""Tables have 16 times 16 squares; those below 10 are hidden, as offices do."""
+_HIDDEN = 10
+"""Counts below it are not shown in tables, as offices do."""
 
 
 def places(city: City) -> Floats:
-    """Return where the attacker considers the target: its true place, then the middle of every square."""
-    return np.vstack([city.target, square_centres(SQUARES)])
+    """Return where the attacker considers the target: its true place, then the middle of every cell."""
+    return np.vstack([city.target, square_centres(CELLS)])
 
 
 def tracking(city: City, epsilon: float, there: bool, seed: int) -> Floats:
@@ -53,11 +54,11 @@ def phdstream(city: City, epsilon: float, there: bool, seed: int) -> Floats:
 
 def anew(city: City, epsilon: float, there: bool, seed: int) -> Floats:
     """A one-shot mechanism run anew each day: a histogram of all who are recorded, with noise of scale 1/ε."""
-    noise, side, scale = Simulation(seed), _FINE, scale_for(epsilon)
-    square, ratio = square_of(places(city), side), np.zeros((DAYS, 1 + SQUARES**2))
+    noise, scale = Simulation(seed), scale_for(epsilon)
+    square, ratio = square_of(places(city), CELLS), np.zeros((DAYS, 1 + CELLS**2))
     for day in range(ARRIVES, DAYS):
-        known = city.known(day, side)
-        true = known + np.bincount(square[:1], minlength=side * side) * there
+        known = city.known(day, CELLS)
+        true = _with(known, square[0], there)
         above = noise.add(true, scale, true)[square] - known[square]
         ratio[day] = (np.abs(above) - np.abs(above - 1)) / scale
     return np.cumsum(ratio, axis=0)
@@ -109,29 +110,25 @@ def _node_of(codes: Ints, nodes: Ints) -> Ints:
 
 def _tables(city: City, there: bool, with_total: bool) -> Floats:
     """Return what exact tables tell: 0 where both worlds give the same table, and infinity where they do not."""
-    square, ratio = square_of(places(city), _FINE), np.zeros((DAYS, 1 + SQUARES**2))
+    square, ratio = square_of(places(city), CELLS), np.zeros((DAYS, 1 + CELLS**2))
     for day in range(ARRIVES, DAYS):
-        known = city.known(day, _FINE)
-        here = np.bincount(square[:1], minlength=known.size) * there
-        seen = _shown(known + here)
-        for place, mine in enumerate(square):
-            would = _shown(known + np.bincount([mine], minlength=known.size))
-            fits, fits_without = np.array_equal(seen, would), np.array_equal(seen, _shown(known))
-            if with_total:
-                fits, fits_without = fits and there, fits_without and not there
-            ratio[day, place] = 0.0 if fits and fits_without else np.inf if fits else -np.inf
-    certain = np.maximum.accumulate(np.where(np.isinf(ratio), 1, 0), axis=0)
-    return np.where(certain > 0, np.where(ratio == 0, _carried(ratio), ratio), 0.0)
+        known = city.known(day, CELLS)
+        seen, without, with_one = (_shown(each) for each in (_with(known, square[0], there), known, known + 1))
+        other = (seen != without).sum() - (seen != without)  # differences in other squares than each
+        fits, fits_without = ((other == 0) & (seen == with_one))[square], bool((seen == without).all())
+        if with_total:
+            fits, fits_without = fits & there, fits_without and not there
+        certain = np.where(fits, np.inf, -np.inf)
+        ratio[day] = np.where(fits & fits_without, ratio[day - 1], certain)  # for days that tell nothing: as before
+    return ratio
+
+
+def _with(known: Ints, square: int, there: bool) -> Ints:
+    counts = known.copy()
+    counts[square] += there
+    return counts
 
 
 def _shown(counts: Ints) -> Ints:
     """Return a table as it is published: -1 where a count is too small to show."""
     return np.where(counts < _HIDDEN, -1, counts)
-
-
-def _carried(ratio: Floats) -> Floats:
-    """Return the last certainty there was, for days on which nothing is told."""
-    last = ratio.copy()
-    for day in range(1, len(last)):
-        last[day] = np.where(last[day] == 0, last[day - 1], last[day])
-    return last

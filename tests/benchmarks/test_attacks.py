@@ -45,7 +45,7 @@ def test_nobody_got_further_with_ours_than_epsilon_allows(attack: str, epsilon: 
 
 def test_usual_practice_gives_more_and_more_away() -> None:
     last = DAYS - ARRIVES
-    assert mean("membership", "histogram anew each day", 1.0, last)[0] > 0.97 > bound("membership", 1.0) + 0.2
+    assert mean("membership", "histogram anew each day", 1.0, last)[0] > 0.95 > bound("membership", 1.0) + 0.2
     assert mean("reconstruction", "histogram anew each day", 1.0, last)[0] > 0.9
     assert mean("membership", "the same, with a total", 1.0, 1)[0] == 1.0
     assert mean("membership", "counts, small ones hidden", 1.0, last)[0] > 0.75
