@@ -10,6 +10,7 @@ import pytest
 import phdstream as phd
 from phdstream.counters import ByLevel, Counter, Simple
 from phdstream.errors import InputError
+from phdstream.page.facts import promise
 from phdstream.streams.paper.selective_counting import NoisyMax
 from tests.noises import KnownNoise
 
@@ -60,21 +61,21 @@ def by_level(kind: type[Counter]) -> Callable[[float], Counter]:
 @pytest.mark.parametrize(
     ("make", "what"),
     [
-        (with_noise(OwnNoise), "noise"),
+        (with_noise(OwnNoise), "source of noise"),
         (with_counter(OwnCounter), "counter"),
         (with_counter(by_level(OwnCounter)), "counter"),
         (with_domain(OwnBox), "domain"),
     ],
 )
 def test_what_is_not_proved_is_refused(make: Callable[[], Any], what: str) -> None:
-    with pytest.raises(InputError, match=f"a {what} that keeps ε is not proved here"):
+    with pytest.raises(InputError, match=f"is a {what} of your own, and that it keeps ε is not proved here"):
         make()
 
 
 @pytest.mark.parametrize(
     ("make", "what"),
     [
-        (with_noise(VouchedNoise), "the noise VouchedNoise"),
+        (with_noise(VouchedNoise), "the source of noise VouchedNoise"),
         (with_counter(VouchedCounter), "the counter VouchedCounter"),
         (with_counter(by_level(VouchedCounter)), "the counter VouchedCounter"),
         (with_domain(VouchedBox), "the domain VouchedBox"),
@@ -84,7 +85,9 @@ def test_with_an_opt_in_it_is_taken_and_shows(make: Callable[[], Any], what: str
     stream, said = make(), f"{what} is not proved here ({VOUCHED})"
     release = stream.update([(0.1,)])
     assert said in stream.describe()
+    assert "If that holds, whatever is published" in stream.describe()
     assert said in release.privacy
+    assert promise({}, release)["unproved"] == said
     assert said in release.cells().schema.metadata[b"privacy"].decode()
 
 
@@ -92,7 +95,7 @@ def test_noise_that_is_put_in_later_shows_too() -> None:
     stream = phd.TrackingStream(BOX, 1.0, phd.Event())
     assert "not proved" not in stream.describe()
     stream.noise = OwnNoise()
-    assert "the noise OwnNoise is not proved here (nobody vouches for it)" in stream.describe()
+    assert "the source of noise OwnNoise is not proved here (nobody vouches for it)" in stream.describe()
     assert "nobody vouches for it" in stream.update([(0.1,)]).privacy
 
 

@@ -19,15 +19,15 @@ def check_proved(what: str, part: object) -> None:
     """Refuse a part of a stream that is not proved here, and that nobody vouches for.
 
     >>> from fractions import Fraction
-    >>> check_proved("noise", Fraction(1))                                           # doctest: +ELLIPSIS
+    >>> check_proved("source of noise", Fraction(1))                                           # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    phdstream.errors.InputError: that Fraction is a noise that keeps ε is not proved here. To use it all the same, ...
+    phdstream.errors.InputError: Fraction is a source of noise of your own, and that it keeps ε is not proved here. ...
     """
     if vouched_for(what, part) and not _statement(part):
         name = type(part).__name__
         raise InputError(
-            f"that {name} is a {what} that keeps ε is not proved here. To use it all the same, give it an attribute "
-            "'unproved', a sentence that says who vouches for it and why: every release will repeat it."
+            f"{name} is a {what} of your own, and that it keeps ε is not proved here. To use it all the same, give it "
+            "an attribute 'unproved', a sentence that says who vouches for it and why: every release will repeat it."
         )
 
 
@@ -35,7 +35,7 @@ def vouched_for(what: str, part: object) -> str:
     """Return what releases say of a part that is not proved here; nothing if it is.
 
     >>> from phdstream.privacy import ExactNoise
-    >>> vouched_for("noise", ExactNoise())
+    >>> vouched_for("source of noise", ExactNoise())
     ''
     """
     kind = type(part)

@@ -42,7 +42,7 @@ def _claim(setting: Setting, method: Method) -> str:
 
 def _unproved(setting: Setting, method: Method) -> list[str]:
     """Return what the promise rests on that is not proved here, and who vouches for it."""
-    said = [vouched_for("noise", method.noise), vouched_for("domain", setting.domain), *method.unproved()]
+    said = [vouched_for("source of noise", method.noise), vouched_for("domain", setting.domain), *method.unproved()]
     return [each for each in said if each]
 
 
@@ -66,7 +66,7 @@ def describe(setting: Setting, method: Method, kind: str) -> str:
     lines = [
         f"{kind} on {setting.domain!r}",
         f"Promise: {_claim(setting, method)}.",
-        *_meaning(method),
+        *_meaning(setting, method),
         f"Records: {_lifetime(setting)}",
         *_resolution(setting),
         *method.describe(),
@@ -75,12 +75,12 @@ def describe(setting: Setting, method: Method, kind: str) -> str:
     return "\n".join(lines)
 
 
-def _meaning(method: Method) -> list[str]:
+def _meaning(setting: Setting, method: Method) -> list[str]:
     if not method.noise.private:
         return ["  The noise is seeded, so it can be subtracted: never publish what this stream says of real people."]
-    epsilon = method.budget.epsilon
+    epsilon, begin = method.budget.epsilon, "If that holds, whatever" if _unproved(setting, method) else "Whatever"
     return [
-        f"  Whatever is published, ever, is at most e^{exactly(epsilon)} = {np.exp(epsilon):.3g} times as likely with "
+        f"  {begin} is published, ever, is at most e^{exactly(epsilon)} = {np.exp(epsilon):.3g} times as likely with "
         "one\n  such unit in the data as without it, or the reverse. Smaller ε is more private.",
     ]
 

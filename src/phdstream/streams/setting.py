@@ -85,5 +85,5 @@ def checked_noise(noise: Noise | None) -> Noise:
             f"noise must be left out, for exact noise, or be Simulation(seed=...), for experiments, not {shown(noise)}."
         )
     if noise.private:
-        check_proved("noise", noise)
+        check_proved("source of noise", noise)
     return noise

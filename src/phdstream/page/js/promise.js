@@ -20,6 +20,7 @@ export function showPromise(head, ticks) {
   else {
     const odds = p.odds < 100 ? p.odds.toFixed(2) : p.odds.toExponential(1), sure = `${(100 * p.sure).toFixed(p.sure > 0.99 ? 2 : 0)}%`;
     lines.push(["p", say("promise_private", { epsilon: p.epsilon, unit })]);
+    if (p.unproved) lines.push(["p", say("promise_unproved", p)]);
     lines.push(["p", say("promise_person", { odds, sure, thing: type === "other" ? say("thing_event") : say(`thing_${type}`) })]);
   }
   const known = p.since && p.every_seconds;
