@@ -59,6 +59,9 @@ PUBLIC = {
 
 _EXACT = ("spend", "within")
 _ELSEWHERE = {
+    "phdstream.release": "what is below streams cannot import exact counts; ``within`` is something else there",
+    "phdstream.domains": "the same",
+    "phdstream.audit": "audits what noise is given, and releases nothing",
     "phdstream.engines.spark.counting": "Spark's counts, compared with NumPy's to the bit",
     "phdstream.baselines": "the baselines to be beaten; those that promise nothing say so",
     "phdstream.evaluation": "compares releases with the truth, and says that its output is private",

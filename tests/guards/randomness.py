@@ -32,8 +32,10 @@ ALLOWED = {
 }
 """The only places, and why."""
 
-_MODULES = ("random", "secrets", "time", "datetime", "uuid", "numpy.random", "calendar", "sched", "timeit")
+_MODULES = ("random", "secrets", "time", "uuid", "numpy.random", "sched", "timeit")
 _NAMES = ("os.urandom", "os.getrandom", "os.times", "os.getpid", "np.random", "numpy.random", "pc.random")
+_CLOCKS = ("now", "utcnow", "today")
+"""What reads the clock, of datetime and its like (which may well read a date that somebody wrote), also as a text."""
 _BUILTINS = ("hash", "id", "__import__", "eval", "exec")
 _DYNAMIC = ("importlib.import_module", "importlib.reload")
 
@@ -79,5 +81,9 @@ def _uses(tree: ast.Module) -> Iterator[tuple[int, str]]:
                     yield node.lineno, f"imports {name}"
         elif isinstance(node, ast.Attribute) and dotted(node) in (*_NAMES, *_DYNAMIC):
             yield node.lineno, f"uses {dotted(node)}"
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _BUILTINS:
-            yield node.lineno, f"calls {node.func.id}"
+        elif isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Name) and node.func.id in _BUILTINS:
+                yield node.lineno, f"calls {node.func.id}"
+            texts = [part.value for part in node.args if isinstance(part, ast.Constant)]
+            if getattr(node.func, "attr", "") in _CLOCKS or set(texts) & set(_CLOCKS):
+                yield node.lineno, "asks what time it is"

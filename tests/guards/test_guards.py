@@ -21,6 +21,8 @@ from tests.guards.sources import Finding, planted, sources
 from tests.noises import KnownNoise
 
 MECHANISM = "phdstream.streams.tracking.mechanism.mechanism"
+USES = ["np.random.default_rng().integers(3)", "hash('a')", "id(events)", "datetime.now().second"]
+USES += ["int(np.datetime64('now'))"]
 GUARDS = {"randomness": (randomness, randomness.ALLOWED), "floats": (floats, floats.PUBLIC)}
 GUARDS |= {"disclosure": (disclosure, disclosure.ALLOWED)}
 
@@ -52,7 +54,6 @@ class TestRandomness:
             "from numpy import random",
             "from numpy.random import default_rng",
             "from time import time_ns",
-            "from datetime import datetime",
             "import secrets",
             "from os import urandom",
             "clock = __import__('time')",
@@ -66,7 +67,7 @@ class TestRandomness:
             (found,) = {each.module for each in new("randomness", module, old, f"{old}\n{statement}")}
             assert found == module
 
-    @pytest.mark.parametrize("use", ["np.random.default_rng().integers(3)", "hash('a')", "id(events)"])
+    @pytest.mark.parametrize("use", USES)
     def test_a_use(self, use: str) -> None:
         old = "        noisy = self._count([events], np.array([ROOT]), epsilon)\n"
         found = new("randomness", MECHANISM, old, old + f"        noisy = noisy + {use}\n")
@@ -78,7 +79,9 @@ class TestRandomness:
         old = "from phdstream.streams.state import Arrays, nest, unnest"
         within = f"{old}\nfrom phdstream.app import prepare"
         assert "phdstream.app.prepare" in randomness.reach(planted(MECHANISM, old, within))
-        assert {found.module for found in new("randomness", MECHANISM, old, within)} >= {"phdstream.io.sources.clock"}
+        assert {found.module for found in new("randomness", MECHANISM, old, within)} >= {
+            "phdstream.streams.durable.locked_folder"
+        }
 
     def test_all_that_releases_is_reached(self) -> None:
         reached = randomness.reach(sources())
