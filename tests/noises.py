@@ -30,6 +30,7 @@ class KnownNoise:
     """No noise at all. The others build on it."""
 
     private = True
+    unproved = "a test's own"
 
     def __init__(self) -> None:
         self._keys = 0

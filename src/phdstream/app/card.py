@@ -111,7 +111,8 @@ def _variant(config: Config, said: dict[str, Any]) -> dict[str, Any]:
         "counted nowhere.",
         "unprotected_quantities": "No number in the releases. The domain, the schedule, ε, the unit and all parameters "
         "are public and fixed before data is seen. Whether a stream begins at all may depend on whether most of its "
-        "first rows can be used.",
+        "first rows can be used. How long counting takes is not protected. All that is known not to be covered, by "
+        f"version: docs/privacy/known-limits.md of phdstream {__version__}.",
     }
 
 

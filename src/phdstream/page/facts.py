@@ -41,6 +41,7 @@ def promise(manifest: dict[str, Any], latest: Release) -> dict[str, Any]:
     ticks = manifest.get("ticks") or {}
     return {
         "unit": manifest.get("unit") or {},
+        "unproved": latest.privacy.partition("; ")[2],
         "epsilon": epsilon,
         "odds": odds,
         "sure": odds / (1 + odds),

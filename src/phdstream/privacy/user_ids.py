@@ -8,7 +8,7 @@ what is not plainly an integer, a text or bytes is refused.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ class UserIds:
     """
 
     kind: str
-    ids: pa.Array
+    ids: pa.Array = field(repr=False)
 
     def __post_init__(self) -> None:
         if self.ids.type not in _TYPES[self.kind]:

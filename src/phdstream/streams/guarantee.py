@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from phdstream.domains.resolution import metres_wide
+from phdstream.privacy.proved import vouched_for
 from phdstream.streams.method import Method
 from phdstream.streams.setting import Setting
 from phdstream.version import __version__
@@ -33,9 +34,16 @@ def metadata(setting: Setting, method: Method) -> dict[str, Any]:
 def _claim(setting: Setting, method: Method) -> str:
     if not method.noise.private:
         return SIMULATED
-    return (
+    promise = (
         f"{exactly(method.budget.epsilon)}-differentially private for {setting.unit.guarantee}, over the whole stream"
     )
+    return "; ".join([promise, *_unproved(setting, method)])
+
+
+def _unproved(setting: Setting, method: Method) -> list[str]:
+    """Return what the promise rests on that is not proved here, and who vouches for it."""
+    said = [vouched_for("source of noise", method.noise), vouched_for("domain", setting.domain), *method.unproved()]
+    return [each for each in said if each]
 
 
 def exactly(epsilon: float) -> str:
@@ -58,7 +66,7 @@ def describe(setting: Setting, method: Method, kind: str) -> str:
     lines = [
         f"{kind} on {setting.domain!r}",
         f"Promise: {_claim(setting, method)}.",
-        *_meaning(method),
+        *_meaning(setting, method),
         f"Records: {_lifetime(setting)}",
         *_resolution(setting),
         *_attributes(setting),
@@ -75,12 +83,12 @@ def facts(setting: Setting, method: Method) -> list[tuple[str, str]]:
     return found if metres is None else [*found, ("Finest cells", f"about {metres_wide(metres)} wide")]
 
 
-def _meaning(method: Method) -> list[str]:
+def _meaning(setting: Setting, method: Method) -> list[str]:
     if not method.noise.private:
         return ["  The noise is seeded, so it can be subtracted: never publish what this stream says of real people."]
-    epsilon = method.budget.epsilon
+    epsilon, begin = method.budget.epsilon, "If that holds, whatever" if _unproved(setting, method) else "Whatever"
     return [
-        f"  Whatever is published, ever, is at most e^{exactly(epsilon)} = {np.exp(epsilon):.3g} times as likely with "
+        f"  {begin} is published, ever, is at most e^{exactly(epsilon)} = {np.exp(epsilon):.3g} times as likely with "
         "one\n  such unit in the data as without it, or the reverse. Smaller ε is more private.",
     ]
 

@@ -5,7 +5,7 @@ Nothing here is published.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,8 +32,8 @@ class EncodedEvents:
     `Stream.update` takes them in place of points. Private.
     """
 
-    codes: Ints
-    users: UserIds
+    codes: Ints = field(repr=False)
+    users: UserIds = field(repr=False)
 
     def __len__(self) -> int:
         return int(self.codes.size)

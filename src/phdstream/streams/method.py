@@ -67,6 +67,10 @@ class Method(Protocol):
         """Return what of the method's saved state is private, in plain words."""
         ...
 
+    def unproved(self) -> list[str]:
+        """Return what of the method itself is not proved here, and who vouches for it; see `privacy.proved`."""
+        ...
+
     def to_state(self) -> tuple[dict[str, Any], Arrays]:
         """Return the method's own state as plain data and arrays. Private."""
         ...

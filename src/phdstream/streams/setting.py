@@ -11,6 +11,7 @@ import numpy as np
 from phdstream.domains import Domain
 from phdstream.errors import InputError, check_whole, shown
 from phdstream.privacy import ExactNoise, Noise, Unit
+from phdstream.privacy.proved import check_proved
 
 __all__ = ["Setting", "checked_noise"]
 
@@ -39,6 +40,7 @@ class Setting:
             raise InputError(
                 "unit must say to whom ε is promised: Event(), Record() or User(inserts=..., deletes=...)."
             )
+        check_proved("domain", self.domain)
         check_whole("start_after", self.start_after)
         check_whole("max_nodes", self.max_nodes, least=self.domain.fanout + 1)
         if self.window is not None:
@@ -82,4 +84,6 @@ def checked_noise(noise: Noise | None) -> Noise:
         raise InputError(
             f"noise must be left out, for exact noise, or be Simulation(seed=...), for experiments, not {shown(noise)}."
         )
+    if noise.private:
+        check_proved("source of noise", noise)
     return noise

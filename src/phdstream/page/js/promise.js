@@ -20,6 +20,7 @@ export function showPromise(head, ticks) {
   else {
     const odds = p.odds < 100 ? p.odds.toFixed(2) : p.odds.toExponential(1), sure = `${(100 * p.sure).toFixed(p.sure > 0.99 ? 2 : 0)}%`;
     lines.push(["p", say("promise_private", { epsilon: p.epsilon, unit })]);
+    if (p.unproved) lines.push(["p", say("promise_unproved", p)]);
     lines.push(["p", say("promise_person", { odds, sure, thing: type === "other" ? say("thing_event") : say(`thing_${type}`) })]);
   }
   const known = p.since && p.every_seconds;
@@ -38,7 +39,7 @@ function accuracy(p) {
 function limits(head) {
   const keys = ["limit_synthetic", "limit_small", "limit_groups", "limit_time"];
   if (head.promise.by_rows) keys.push("limit_rows");
-  const items = keys.map((key) => element("li", {}, say(key)));
+  const items = [...keys, "limit_known"].map((key) => element("li", {}, say(key, head.promise)));
   if (head.kind === "file") items.push(element("li", {}, say("limit_coarse", { least: Math.max(20, Math.round((head.totals.at(-1) ?? 0) / 1500)) })));
   return [element("h3", {}, say("limits")), element("ul", {}, ...items)];
 }

@@ -13,9 +13,10 @@ import numpy as np
 
 from phdstream.errors import BudgetError, check_whole
 from phdstream.privacy import Budget, Noise, SplitRule, calibrate_split, noise_variance
+from phdstream.privacy.proved import vouched_for
 from phdstream.release.estimate import Estimate
 from phdstream.release.soundness import Fallback, first_whole, total_alone
-from phdstream.streams.paper.counters import Counter, CounterChoice, make_counter
+from phdstream.streams.paper.counters import ByLevel, Counter, CounterChoice, make_counter
 from phdstream.streams.paper.mechanism import Mechanism, one_tick
 from phdstream.streams.paper.model.estimation import estimate
 from phdstream.streams.paper.model.nodes import NodeStore
@@ -132,6 +133,11 @@ class PaperMethod:
     def private_parts(self) -> list[str]:
         """Return what of the saved state is private besides what every stream holds."""
         return ["the exact partial sums of the counters"] if self.counter.private_columns else []
+
+    def unproved(self) -> list[str]:
+        """Return the counters of one's own, and who vouches for them."""
+        kinds = self.counter.kinds if isinstance(self.counter, ByLevel) else (self.counter,)
+        return list(filter(None, (vouched_for("counter", kind) for kind in kinds)))
 
     def to_state(self) -> tuple[dict[str, Any], Arrays]:
         """Return the nodes, the counters and the window. Private if the counters are."""

@@ -23,6 +23,7 @@ from phdstream.arrays import Ints
 from phdstream.errors import InputError
 from phdstream.privacy import Noise, scale_for
 from phdstream.streams.paper.counters.bank import CounterBank
+from phdstream.streams.paper.counters.choice import checked_counter
 from phdstream.streams.paper.counters.counter import Counter
 
 __all__ = ["NoisyMax", "Selection", "SelectiveCounting", "Selector"]
@@ -95,7 +96,7 @@ class SelectiveCounting(Generic[Input]):
         kinds = [self._of_all] if self._of_all else list(dict.fromkeys(self._of_label.values()))
         if not kinds or not all(isinstance(kind, Counter) for kind in kinds):
             raise InputError("counters must be a counter, or a counter for each label.")
-        self.banks = {kind: CounterBank(kind) for kind in kinds}
+        self.banks = {checked_counter(kind): CounterBank(kind) for kind in kinds}
         self.history: list[Selection] = []
         self._row: dict[Hashable, int] = {}
 

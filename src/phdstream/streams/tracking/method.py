@@ -133,6 +133,10 @@ class TrackingMethod:
         """Return what of the saved state is private besides what every stream holds."""
         return ["the events of the open block, until they are counted"]
 
+    def unproved(self) -> list[str]:
+        """Return what is not proved: nothing. Parameters are of the model, which is post-processing."""
+        return []
+
     def to_state(self) -> tuple[dict[str, Any], Arrays]:
         """Return the model's state, which is public, and the mechanism's, which is private."""
         own, arrays = self._model.to_state()

@@ -12,11 +12,12 @@ from phdstream.arrays import Ints
 from phdstream.domains import ROOT
 from phdstream.errors import InputError, did_you_mean, shown
 from phdstream.privacy.budget import check_enough
+from phdstream.privacy.proved import check_proved
 from phdstream.streams.paper.counters.binary import BinaryTree, Hybrid
 from phdstream.streams.paper.counters.counter import Block, Counter, Simple
 from phdstream.streams.paper.counters.levels import ByLevel
 
-__all__ = ["CounterChoice", "LevelRule", "by_level", "counter_from_dict", "make_counter"]
+__all__ = ["CounterChoice", "LevelRule", "by_level", "checked_counter", "counter_from_dict", "make_counter"]
 
 OneKind: TypeAlias = str | Callable[[float], Counter]
 _BY_NAME: dict[str, type[Counter]] = {
@@ -86,6 +87,13 @@ def make_counter(choice: CounterChoice | dict[str, Any], epsilon: float, first_n
         raise error from wrong
     if not isinstance(counter, Counter):
         raise error
+    return checked_counter(counter)
+
+
+def checked_counter(counter: Counter) -> Counter:
+    """Return a counter whose privacy is proved here, or vouched for; of counters by level all kinds must be."""
+    for kind in counter.kinds if isinstance(counter, ByLevel) else (counter,):
+        check_proved("counter", kind)
     return counter
 
 
