@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from phdstream.domains.product.attribute import Attribute
+from phdstream.domains.product.bins import Bins
 from phdstream.domains.product.category import Category
-from phdstream.domains.product.ordered import Bins, DayOfWeek, TimeOfDay
 from phdstream.domains.product.product import Product
+from phdstream.domains.product.times import DayOfWeek, TimeOfDay
 from phdstream.errors import InputError, did_you_mean, shown
 
 __all__ = ["Attribute", "Bins", "Category", "DayOfWeek", "Product", "TimeOfDay", "attribute_from_dict"]
