@@ -149,6 +149,7 @@ def _instances(configured: Stream | None) -> list[Instance]:
     for name, counter in _COUNTERS.items():
         make = partial(_paper, 1, counter=counter)
         found.append(_instance(f"PHDStream with {name} counters, three ticks", make, _THREE, 3, stride=5))
+    options: dict[str, Any]
     for options in ({"start_after": 2}, {"window": 1}, {"window": 2, "start_after": 2}, {"max_nodes": 3}):
         found.append(_instance(f"PHDStream, {options}", partial(_paper, 1, **options), _TWO, 3, stride=5))
     found.append(_instance("PHDStream for a record, three ticks", partial(_paper, 1, Record()), _THREE, 3, stride=5))
@@ -201,7 +202,8 @@ def _as_configured(stream: Stream) -> Instance:
     fixed = {key: value for key, value in stream.parameters.items() if key not in ("domain", "unit", "method")}
     fixed.pop("private_noise", None)
     fixed |= {"start_after": min(stream.start_after, 2)}
-    make = partial(type(stream), Box([(0, 1)], depth=1), unit=stream.unit, **fixed)
+    kind: Any = type(stream)
+    make = partial(kind, Box([(0, 1)], depth=1), unit=stream.unit, **fixed)
     return _instance("your stream, on a line of two cells", make, _TWO, 2)
 
 

@@ -1,4 +1,4 @@
-"""Noise that is handed its answers: by a script, by a past run, or by a wild mind; and how likely they were, exactly."""
+"""Noise that is handed its answers, by a script or by a wild mind; and how likely these were, exactly."""
 
 from __future__ import annotations
 

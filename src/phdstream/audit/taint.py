@@ -1,9 +1,9 @@
 """Taint: private buffers can be read inside a noise call only, so that no decision can look at them.
 
-While a stream takes its ticks, two things hold. Whatever a `PrivateCodes` holds raises on any access from outside its own
-methods, and exact counts are given to a mechanism only. And these exact counts are poisoned: they can be added to and
-taken from each other, and raised to a floor, but not compared, indexed, printed, converted or asked for their size; only
-noise, and a bank of counters, which is noise too, unwrap them.
+While a stream takes its ticks, two things hold. Whatever a `PrivateCodes` holds raises on any access from outside its
+own methods, and exact counts are given to a mechanism only. And these exact counts are poisoned: they can be added to
+and taken from each other, and raised to a floor, but not compared, indexed, printed, converted or asked for their
+size; only noise, and a bank of counters, which is noise too, unwrap them.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class Step:
 
 
 class Recorder:
-    """Noise that is drawn by another source and written down. ``rule`` tells split tests, which release one bit a node."""
+    """Noise of another source, written down. ``rule`` tells split tests, which release one bit a node."""
 
     private = True
 
@@ -261,7 +261,7 @@ def _log_outcome(value: int, above: bool, rule: SplitRule) -> float:
 
 
 def check_runs(looks: list[Step], total_bits: int) -> None:
-    """Check that nodes of a look are disjoint, and runs too; that both nest in the look before; that each ends with one."""
+    """Check that nodes of a look are disjoint, and runs too; that both nest in the look before; that one part is left."""
     before: tuple[Ints, ...] | None = None
     for look in looks:
         assert look.runs
