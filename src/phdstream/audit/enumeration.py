@@ -149,8 +149,8 @@ def _instances(configured: Stream | None) -> list[Instance]:
     for name, counter in _COUNTERS.items():
         make = partial(_paper, 1, counter=counter)
         found.append(_instance(f"PHDStream with {name} counters, three ticks", make, _THREE, 3, stride=5))
-    options: dict[str, Any]
-    for options in ({"start_after": 2}, {"window": 1}, {"window": 2, "start_after": 2}, {"max_nodes": 3}):
+    some: list[dict[str, Any]] = [{"start_after": 2}, {"window": 1}, {"window": 2, "start_after": 2}, {"max_nodes": 3}]
+    for options in some:
         found.append(_instance(f"PHDStream, {options}", partial(_paper, 1, **options), _TWO, 3, stride=5))
     found.append(_instance("PHDStream for a record, three ticks", partial(_paper, 1, Record()), _THREE, 3, stride=5))
     found.append(_instance("TrackingStream, a start and a block", _tracking, _TWO, 2, stride=3))

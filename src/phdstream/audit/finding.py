@@ -25,11 +25,13 @@ class Violation(PhdstreamError, AssertionError):  # noqa: N818  # what was found
 class Effort:
     """How long a check may look, and which random cases it draws.
 
-    ``scale`` is 1 by default, and 12 for a thorough audit: an hour for minutes.
+    ``scale`` is 1 by default, and 12 for a thorough audit: an hour for minutes. With ``stop_early`` a check ends at the
+    first violation.
     """
 
     scale: float = 1.0
     seed: int = 0
+    stop_early: bool = False
 
     def seconds(self, usual: float) -> float:
         """Return how many seconds a check that usually takes so many may take."""
@@ -44,6 +46,9 @@ class Effort:
         started, limit, number = time.monotonic(), self.seconds(usual_seconds), self.number(most)
         for i in range(number):
             progress(i, number)
+            if self.stop_early and finding.status == "violated":
+                finding.ended = f"stopped at the first violation, after {i} of {number} cases"
+                return
             if i and time.monotonic() - started > limit:
                 finding.ended = f"time was up ({limit:.0f} s) after {i} of {number} cases"
                 return
@@ -88,8 +93,8 @@ class Finding:
 
     def saw_loss(self, loss: float, limit: float, where: str) -> None:
         """Take down an exact loss, as a part of what it may be at most."""
-        share = loss / limit if limit else math.inf
-        self.largest_loss = max(self.largest_loss or 0.0, share)
+        if limit:
+            self.largest_loss = max(self.largest_loss or 0.0, loss / limit)
         self.samples += 1
         if not loss <= limit + TOLERANCE:
             much = "without bound" if math.isinf(loss) else f"{loss:.6g}"

@@ -261,7 +261,7 @@ def _log_outcome(value: int, above: bool, rule: SplitRule) -> float:
 
 
 def check_runs(looks: list[Step], total_bits: int) -> None:
-    """Check that nodes of a look are disjoint, and runs too; that both nest in the look before; that one part is left."""
+    """Check that nodes of a look are disjoint, and runs too; that both nest in the look before; one part is left."""
     before: tuple[Ints, ...] | None = None
     for look in looks:
         assert look.runs
