@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from phdstream.audit.finding import Effort
 
 __all__ = ["add_audit_command"]
 
@@ -44,16 +47,15 @@ def _audit(
         raise typer.Exit(FOUND)
 
 
-def _look(config: Path | None, only: list[str], effort: object, out: Path) -> bool:
+def _look(config: Path | None, only: list[str], effort: Effort, out: Path) -> bool:
     """Run the checks, write the report; return whether something was found."""
     from phdstream.app.audit.command import about, checks_of, run_checks, write_report
     from phdstream.app.config import load_config
     from phdstream.app.progress import ticks_bar
-    from phdstream.audit.finding import Effort, Finding
+    from phdstream.audit.finding import Finding
     from phdstream.audit.report import report
     from phdstream.errors import InputError, did_you_mean
 
-    assert isinstance(effort, Effort)
     checked = None if config is None else load_config(config)
     checks = checks_of(checked)
     for name in only:
@@ -78,14 +80,12 @@ def _look(config: Path | None, only: list[str], effort: object, out: Path) -> bo
 _MARKS = {"held": "nothing found", "violated": "VIOLATED", "left out": "left out"}
 
 
-def _mutate(only: list[str], effort: object) -> bool:
+def _mutate(only: list[str], effort: Effort) -> bool:
     """Let the audit look at planted bugs; return whether one of them was not seen."""
     from phdstream.app.audit.mutating import Outcome, mutate
     from phdstream.app.progress import one_bar
-    from phdstream.audit.finding import Effort
     from phdstream.audit.mutants import chosen
 
-    assert isinstance(effort, Effort)
     mutants = chosen(only)
 
     def done(outcome: Outcome) -> None:

@@ -21,7 +21,8 @@ from phdstream.streams.tracking import TrackingStream
 __all__ = ["Case", "Tick", "configured_case", "random_case", "unrelated_ticks"]
 
 Make = Callable[[], Stream]
-_ALL, _BESIDE = "u{}", "one more"
+_ALL, _BESIDE = "u{}", "u1\0"
+"""Users; the one more has a name that a careless comparison would take for another's."""
 
 
 @dataclass
@@ -113,13 +114,15 @@ def _case(name: str, make: Make, rng: np.random.Generator) -> Case:
     ticks = [_tick(stream, rng, size) for size in sizes]
     kinds = _unit_events(stream.unit, stream.deletes, rng)
     more, place = list(ticks), _points(stream.domain, rng, 1)
+    nowhere = place.dtype.kind == "f" and bool(rng.random() < 0.15)  # it is no event then, and costs nothing
     when = sorted(int(rng.integers(number)) if rng.random() < 0.7 else 0 for _ in kinds)
     for kind, tick in zip(kinds, when, strict=True):
         point = place if rng.random() < 0.7 else _points(stream.domain, rng, 1)
+        point = point + np.nan if nowhere else point
         at = int(rng.integers(len(more[tick].points[kind]) + 1))
         more[tick] = more[tick].with_one_more(kind, point, at)
     counted = [min(kinds.count(kind), most) for kind, most in zip((0, 1), _at_most(stream.unit), strict=True)]
-    limit = min(float(stream.budget.spent_by(*counted)), stream.budget.epsilon)
+    limit = 0.0 if nowhere else min(float(stream.budget.spent_by(*counted)), stream.budget.epsilon)
     resume = {int(rng.integers(1, number)) for _ in range(int(rng.integers(3)))}
     return Case(name, make, ticks, more, limit, 0 not in kinds, resume, bool(rng.random() < 0.5))
 

@@ -35,16 +35,19 @@ class Mutant:
     says: str
     part: str
     file: str
-    old: str
-    new: str
+    edits: list[list[str]]
     check: str
     tests: str
 
     def apply(self, source: str) -> str:
         """Return the file with the bug; the place must be there, once."""
-        if source.count(self.old) != 1:
-            raise InputError(f"mutant '{self.name}': its place in {self.file} is not there once. Bring it up to date.")
-        return source.replace(self.old, self.new)
+        for old, new in self.edits:
+            if source.count(old) != 1:
+                raise InputError(
+                    f"mutant '{self.name}': its place in {self.file} is not there once. Bring it up to date."
+                )
+            source = source.replace(old, new)
+        return source
 
 
 @cache

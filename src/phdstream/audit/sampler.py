@@ -15,8 +15,11 @@ import numpy as np
 from phdstream.arrays import Ints
 from phdstream.audit.binomial import log_tail_at_least, surprise
 from phdstream.audit.finding import Effort, Finding, Progress
-from phdstream.privacy import ExactNoise, scale_for
+from phdstream.domains import Box
+from phdstream.privacy import Event, ExactNoise, scale_for
 from phdstream.privacy.laplace import discrete_laplace
+from phdstream.streams.paper.stream import PHDStream
+from phdstream.streams.tracking import TrackingStream
 
 __all__ = ["SamplerCheck", "least_excess"]
 
@@ -104,8 +107,16 @@ def _freshness(finding: Finding) -> None:
         held = [_some().tolist() for _ in range(2)]
     if held[0] != held[1]:
         finding.violated("noise depends on something else than the operating system's randomness")
-    if any(np.array_equal(_some(), _some()) for _ in range(5)):
-        finding.violated("two calls gave the same noise")
+    source, zeros = ExactNoise(), np.zeros(200, np.int64)
+    for first, second in ((ExactNoise(), ExactNoise()), (source, source)):
+        if np.array_equal(first.add(zeros, 50.0, at=zeros), second.add(zeros, 50.0, at=zeros)):
+            finding.violated("two calls gave the same noise")
+    for method in (PHDStream, TrackingStream):
+        streams = [method(Box([(0, 1)], depth=2), 0.01, Event()) for _ in range(3)]
+        if not all(isinstance(stream.noise, ExactNoise) for stream in streams):
+            finding.violated(f"{method.__name__} does not use production noise unless told otherwise")
+        if len({stream.update([[0.5]]).total for stream in streams}) == 1:
+            finding.violated(f"{method.__name__}: streams with the same events release the same")
     with patch.object(os, "urandom", side_effect=_pattern) as read:
         _some()
     if sum(call.args[0] for call in read.call_args_list) < 2 * 200:

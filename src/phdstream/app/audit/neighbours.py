@@ -40,6 +40,8 @@ Admitted = dict[int, Counter[tuple[str, int]]]
 NAMES = ("time", "lon", "lat", "sign", "who")
 DAYS = 4
 KEY = 12345
+BESIDE = "u3 or so"
+"""The user that is one more; a careless comparison would take the name for another's."""
 _FAR, _OLD = "2031-01-01 00:00:00", "1999-01-01 00:00:00"
 
 
@@ -67,9 +69,9 @@ KINDS = ("a unit", "a unit", "a unit at once", *NO_EVENT)
 def more_rows(kind: str, rng: np.random.Generator, events: int) -> list[Row]:
     """Return the rows that one neighbour has more; of a unit so many events, which are more than are to be counted."""
     if kind in NO_EVENT:
-        return [_row(rng, "one more", sign=1) | NO_EVENT[kind]]
+        return [_row(rng, BESIDE, sign=1) | NO_EVENT[kind]]
     at_once = {"time": f"2024-03-0{rng.integers(1, DAYS + 1)} 12:00:00"} if kind == "a unit at once" else {}
-    return [_row(rng, "one more") | at_once for _ in range(events)]
+    return [_row(rng, BESIDE) | at_once for _ in range(events)]
 
 
 @contextmanager
