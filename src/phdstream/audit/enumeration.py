@@ -109,7 +109,7 @@ class EnumerationCheck:
         for done, instance in enumerate(instances):
             progress(done, number)
             try:
-                _enumerate(finding, instance, 1 if thorough else instance.stride)
+                _enumerate(finding, instance, 1 if thorough else round(instance.stride / min(effort.scale, 1.0)))
             except (Violation, PhdstreamError) as error:
                 finding.violated(f"{instance.name}: refused by the product itself ({type(error).__name__})")
             finding.trials += 1

@@ -27,7 +27,7 @@ from phdstream.app.audit.neighbours import (
     recorder,
     watched,
 )
-from phdstream.app.audit.pipeline import CONFIG, USERS
+from phdstream.app.audit.pipeline import CONFIG, USERS, described
 from phdstream.app.config import load_config
 from phdstream.app.serve import source_of
 from phdstream.audit.finding import Effort, Finding, Progress, Violation, unfit
@@ -64,7 +64,7 @@ class DeliveriesCheck:
 def _case(finding: Finding, seed: int, folder: Path) -> None:
     rng = np.random.default_rng((seed, 8))
     kind, users = KINDS[seed % len(KINDS)], bool(seed % 4 < 2)
-    rows, where = [_zoned(row) for row in base_rows(rng, 40)], f"case {seed}: with {kind} more"
+    rows, where = [_zoned(row) for row in base_rows(rng, 40)], f"case {seed}, one more: {kind}"
     more = [_zoned(row) for row in more_rows(kind, rng, 5 if users else 1)]
     files, until = 'files = "*.csv"\n', "start = 2024-03-01\nend = 2024-03-05"
     text = CONFIG.format(
@@ -86,10 +86,8 @@ def _case(finding: Finding, seed: int, folder: Path) -> None:
         for what, one, other in zip(("releases", "metrics"), without[1:], after[1:], strict=True):
             if one != other:
                 raise Violation(f"{where}: {what} depend on private data beyond the noisy values")
-    except Violation as error:
-        finding.violated(str(error) if str(error).startswith("case") else f"{where}: {error}")
     except PhdstreamError as error:
-        finding.violated(f"{where}: refused by the product itself ({type(error).__name__})")
+        finding.violated(described(where, error))
 
 
 def _zoned(row: Row) -> Row:

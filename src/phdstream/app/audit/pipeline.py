@@ -42,7 +42,7 @@ from phdstream.audit.transcript import Recorder, Replayer
 from phdstream.errors import PhdstreamError
 from phdstream.io.sources import events as events_module
 
-__all__ = ["CONFIG", "USERS", "PipelineCheck", "written"]
+__all__ = ["CONFIG", "USERS", "PipelineCheck", "described", "written"]
 
 CONFIG = """
 [input]
@@ -103,7 +103,7 @@ def _case(finding: Finding, seed: int, folder: Path) -> None:
     rng = np.random.default_rng((seed, 5))
     ending, kind = ("csv", "ndjson", "parquet")[seed % 3], KINDS[seed % len(KINDS)]
     method, users = ("tracking", "phdstream")[seed % 2], bool(seed % 4 < 2)
-    rows, where = base_rows(rng), f"case {seed}: {ending}, {method}, with {kind} more"
+    rows, where = base_rows(rng), f"case {seed}, {ending}, {method}, one more: {kind}"
     more = more_rows(kind, rng, 5 if users else 1)
     parts, position = int(rng.integers(1, 4)), int(rng.integers(len(rows) + 1))
     with_it = [*rows[:position], *more, *rows[position:]]
@@ -124,10 +124,13 @@ def _case(finding: Finding, seed: int, folder: Path) -> None:
         compared(finding, where, first, second, limit, stream.domain.total_bits)
         _same_in_public(without, after, where)
     except (Violation, PhdstreamError) as error:
-        finding.violated(f"{where}: {error}" if isinstance(error, Violation) else _refused(where, error))
+        finding.violated(described(where, error))
 
 
-def _refused(where: str, error: PhdstreamError) -> str:
+def described(where: str, error: PhdstreamError) -> str:
+    """Return what to write down of an error in a case."""
+    if isinstance(error, Violation):
+        return str(error) if str(error).startswith(where) else f"{where}: {error}"
     return f"{where}: refused by the product itself ({type(error).__name__})"
 
 

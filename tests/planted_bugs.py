@@ -1,0 +1,66 @@
+"""Does the test suite see planted bugs? Runs the test files that are to see each, with the bug in the code.
+
+    python -m tests.planted_bugs [--write] [NAME ...]
+
+``--write`` keeps the outcome in docs/results/mutants.csv, from which docs/audit.md has its table.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import sys
+from pathlib import Path
+
+from phdstream.audit.mutants import Mutant, chosen, planted, run_with
+
+ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "docs" / "results" / "mutants.csv"
+COLUMNS = ("mutant", "audit", "test")
+_PATIENCE = 1200.0
+_OPTIONS = ["-x", "-q", "-p", "no:cacheprovider", "-rf", "--no-header", "--tb=no"]
+
+
+def first_failure(mutant: Mutant) -> str:
+    """Return the first test that fails with the bug; nothing if all pass."""
+    with planted(mutant) as folder:
+        status, output = run_with(folder, ["-m", "pytest", *_OPTIONS, *mutant.tests.split()], _PATIENCE, ROOT)
+    if status is None:
+        return "the time limit"
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
+    return failed[1].removeprefix("tests/") if status == 1 and failed else ""
+
+
+def recorded() -> dict[str, dict[str, str]]:
+    """Return what was found before, by mutant."""
+    if not RESULTS.exists():
+        return {}
+    with RESULTS.open(encoding="utf-8", newline="") as file:
+        return {row["mutant"]: row for row in csv.DictReader(file)}
+
+
+def write(rows: dict[str, dict[str, str]]) -> None:
+    """Keep what was found."""
+    with RESULTS.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows[name] for name in (mutant.name for mutant in chosen([])) if name in rows)
+
+
+def main(arguments: list[str]) -> int:
+    """Try the mutants named, or all."""
+    names, survived = [name for name in arguments if name != "--write"], 0
+    for mutant in chosen(names):
+        failed = first_failure(mutant)
+        survived += not failed
+        print(f"{mutant.name}: {failed or 'NOT SEEN'}", flush=True)
+        if "--write" in arguments:
+            rows = recorded()
+            rows[mutant.name] = {"mutant": mutant.name, "audit": mutant.check, "test": failed}
+            write(rows)
+    print(f"{survived} not seen")
+    return min(survived, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
