@@ -16,6 +16,8 @@ from phdstream.audit.mutants import Mutant, chosen, planted, run_with
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "results" / "mutants.csv"
+PAGE = ROOT / "docs" / "audit.md"
+MARKS = "<!-- mutants -->", "<!-- /mutants -->"
 COLUMNS = ("mutant", "audit", "test")
 _PATIENCE = 1200.0
 _OPTIONS = ["-x", "-q", "-p", "no:cacheprovider", "-rf", "--no-header", "--tb=no"]
@@ -47,6 +49,22 @@ def write(rows: dict[str, dict[str, str]]) -> None:
         writer.writerows(rows[name] for name in (mutant.name for mutant in chosen([])) if name in rows)
 
 
+def table(rows: dict[str, dict[str, str]]) -> str:
+    """Return the outcomes as docs/audit.md shows them."""
+    lines = ["| part | planted bug | the audit's check that sees it | a test that sees it |", "|---|---|---|---|"]
+    for mutant in chosen([]):
+        test = rows.get(mutant.name, {}).get("test", "")
+        lines.append(f"| {mutant.part} | {mutant.says} | {mutant.check} | {f'`{test}`' if test else ''} |")
+    return "\n".join(lines)
+
+
+def write_page(rows: dict[str, dict[str, str]]) -> None:
+    """Put the table into docs/audit.md."""
+    page = PAGE.read_text(encoding="utf-8")
+    start, rest = page.split(MARKS[0])
+    PAGE.write_text(f"{start}{MARKS[0]}\n{table(rows)}\n{MARKS[1]}{rest.split(MARKS[1])[1]}", encoding="utf-8")
+
+
 def main(arguments: list[str]) -> int:
     """Try the mutants named, or all."""
     names, survived = [name for name in arguments if name != "--write"], 0
@@ -58,6 +76,7 @@ def main(arguments: list[str]) -> int:
             rows = recorded()
             rows[mutant.name] = {"mutant": mutant.name, "audit": mutant.check, "test": failed}
             write(rows)
+            write_page(rows)
     print(f"{survived} not seen")
     return min(survived, 1)
 

@@ -16,7 +16,7 @@ from phdstream.privacy import Event, Record, Unit, User
 from phdstream.streams.paper.counters import BinaryTree, Block, by_level
 from phdstream.streams.paper.stream import PHDStream
 from phdstream.streams.stream import Stream
-from phdstream.streams.tracking import TrackingStream
+from phdstream.streams.tracking import TrackingParameters, TrackingStream
 
 __all__ = ["Case", "Tick", "configured_case", "random_case", "unrelated_ticks"]
 
@@ -70,7 +70,8 @@ def random_case(seed: int) -> Case:
     options: dict[str, Any] = dict(_pick(rng, _OPTIONS))
     method: Any = _pick(rng, [TrackingStream, PHDStream])
     epsilon = float(_pick(rng, [0.3, 1.0, 3.0]))
-    more = {} if method is TrackingStream else {"counter": _pick(rng, _COUNTERS), "tree_share": _pick(rng, [0.5, 0.3])}
+    of_paper = {"counter": _pick(rng, _COUNTERS), "tree_share": _pick(rng, [0.5, 0.3])}
+    more = {"parameters": _pick(rng, _PARAMETERS)} if method is TrackingStream else of_paper
     make = partial(method, domain, epsilon, unit, **options, **more)
     named = ", ".join(f"{key}={value}" for key, value in options.items())
     return _case(f"{method.__name__}({unit}, {type(domain).__name__}{', ' if named else ''}{named})", make, rng)
@@ -101,6 +102,14 @@ _OPTIONS: list[dict[str, Any]] = [
 _COUNTERS: list[Any] = [
     "simple", partial(Block, size=3), partial(BinaryTree, horizon=4), "hybrid", by_level({0: "hybrid", 2: "simple"}),
 ]  # fmt: skip
+
+
+_PARAMETERS = [
+    TrackingParameters(),
+    TrackingParameters().changed(
+        {"fine_counts.stages": ((3.0, 2), (3.0, 1), (2.0, 0))}
+    ),  # counts that are refined twice
+]
 
 
 def _pick(rng: np.random.Generator, from_these: Sequence[Any]) -> Any:
