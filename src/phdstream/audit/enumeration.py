@@ -146,6 +146,7 @@ def _divisible_noise(finding: Finding) -> None:
 def _instances(configured: Stream | None) -> list[Instance]:
     found = [] if configured is None else [_as_configured(configured)]
     found.append(_instance("PHDStream after a bad past, one tick", _after_a_bad_past, _BAD_PAST, 1, stride=4))
+    found.append(_instance("PHDStream three levels deep, one tick", partial(_paper, 3), _ONE, 1, stride=8))
     for name, counter in _COUNTERS.items():
         make = partial(_paper, 1, counter=counter)
         found.append(_instance(f"PHDStream with {name} counters, three ticks", make, _THREE, 3, stride=5))
@@ -175,6 +176,7 @@ def _numbers(events: list[PlacedEvent]) -> tuple[int, int]:
 
 
 _THREE: list[PlacedEvent] = [(0, 0.2, 1), (1, 0.8, 1), (1, 0.2, -1)]
+_ONE: list[PlacedEvent] = [(0, 0.2, 1)]
 _TWO: list[PlacedEvent] = [(0, 0.2, 1), (1, 0.8, 1)]
 _BAD_PAST: list[PlacedEvent] = [(0, 0.05, 1), (0, 0.3, 1), (0, 0.3, -1), (0, 0.95, 1)]
 _COUNTERS: dict[str, Any] = {
@@ -198,13 +200,17 @@ def _tracking() -> TrackingStream:
 
 
 def _as_configured(stream: Stream) -> Instance:
-    """A small stream with the configured method, unit, budget and options, on a line of two cells."""
+    """A small stream with the configured method, unit, budget and options, on a line of two cells.
+
+    Tracking has very many outputs: of it one tick is enumerated.
+    """
     fixed = {key: value for key, value in stream.parameters.items() if key not in ("domain", "unit", "method")}
     fixed.pop("private_noise", None)
-    fixed |= {"start_after": min(stream.start_after, 2)}
+    ticks = 1 if isinstance(stream, TrackingStream) else 2
+    fixed |= {"start_after": min(stream.start_after, ticks)}
     kind: Any = type(stream)
     make = partial(kind, Box([(0, 1)], depth=1), unit=stream.unit, **fixed)
-    return _instance("your stream, on a line of two cells", make, _TWO, 2)
+    return _instance("your stream, on a line of two cells", make, _TWO, ticks, stride=2)
 
 
 def _after_a_bad_past() -> PHDStream:

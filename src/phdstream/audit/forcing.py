@@ -68,7 +68,8 @@ class WildNoise(KnownNoise):
         kind = self._rng.integers(4, size=values.size)
         far = self._rng.choice([-300, 30, 300, 100_000], p=[0.3, 0.3, 0.3, 0.1], size=values.size)
         near = self._rng.integers(-self._near, self._near + 1, size=values.size)
-        return np.where(kind == 0, far, near).astype(np.int64)
+        above = 2000 if self._rng.random() < 0.3 else 0  # all at once: so that trees grow deep
+        return np.where(kind == 0, far, near).astype(np.int64) + above
 
 
 class ForcedNoise(KnownNoise):
