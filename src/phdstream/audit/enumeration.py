@@ -113,6 +113,9 @@ class EnumerationCheck:
             except (Violation, PhdstreamError) as error:
                 finding.violated(f"{instance.name}: refused by the product itself ({type(error).__name__})")
             finding.trials += 1
+            if effort.stop_early and finding.status == "violated":
+                finding.ended = f"stopped at the first violation, after {finding.trials} of {number} instances"
+                return finding
         progress(len(instances), number)
         _divisible_noise(finding)
         finding.ended = f"all {number} instances" + (

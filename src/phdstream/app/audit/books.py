@@ -151,7 +151,10 @@ def _an_altered_file(config: Config) -> None:
 
 
 def _other_settings(config: Config) -> None:
-    """Another column says who a user is, or the promise is another."""
+    """Later files come with another column for the user, or with another promise."""
+    for counted in config.input.files():
+        counted.unlink()
+    (config.state.parent / "8.csv").write_text("time,lon,lat,sign,who\n2024-03-04 12:00:00,5.0,45.0,1,u1\n")
     path = config.state.parent / "stream.toml"
     text = path.read_text()
     for old, new in (

@@ -15,12 +15,12 @@ import numpy as np
 from phdstream.app.audit.neighbours import (
     KEY,
     KINDS,
-    NO_EVENT,
     Admitted,
     Row,
     admitted_differ_by,
     base_rows,
     compared,
+    is_event,
     more_rows,
     ndjson,
     public_files,
@@ -79,9 +79,10 @@ def _case(finding: Finding, seed: int, folder: Path) -> None:
         without = _served(folder / "a", text, [*_batches(rows, rng)], first)
         second = Replayer(first.steps, first.rule, KEY)
         after = _served(folder / "b", text, [*_batches(rows, rng), *_batches(more, rng)], second)
-        most = (0, 0) if kind in NO_EVENT else (2, 1) if users else (1, 1)
+        event = is_event(kind, users)
+        most = (0, 0) if not event else (2, 1) if users else (1, 1)
         admitted_differ_by(without[0], after[0], most, where)
-        limit = 0.0 if kind in NO_EVENT else stream.budget.epsilon
+        limit = stream.budget.epsilon if event else 0.0
         compared(finding, where, first, second, limit, stream.domain.total_bits)
         for what, one, other in zip(("releases", "metrics"), without[1:], after[1:], strict=True):
             if one != other:

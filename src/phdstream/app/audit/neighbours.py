@@ -27,6 +27,7 @@ __all__ = [
     "admitted_differ_by",
     "base_rows",
     "compared",
+    "is_event",
     "more_rows",
     "ndjson",
     "public_files",
@@ -63,7 +64,14 @@ NO_EVENT: dict[str, Row] = {
     "without a user": {"who": None}, "with a sign that is none": {"sign": 7},
     "of a user with an endless name": {"who": "x" * 5000}, "infinite": {"lon": float("inf")},
 }  # fmt: skip
+OF_USERS = ("without a user", "of a user with an endless name")
+"""No events only where users matter: else a row's user is not looked at."""
 KINDS = ("a unit", "a unit", "a unit at once", *NO_EVENT)
+
+
+def is_event(kind: str, users: bool) -> bool:
+    """Whether what is one more may be admitted."""
+    return kind not in NO_EVENT or (kind in OF_USERS and not users)
 
 
 def more_rows(kind: str, rng: np.random.Generator, events: int) -> list[Row]:

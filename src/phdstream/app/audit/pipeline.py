@@ -23,12 +23,12 @@ from phdstream.app.audit.neighbours import (
     KEY,
     KINDS,
     NAMES,
-    NO_EVENT,
     Admitted,
     Row,
     admitted_differ_by,
     base_rows,
     compared,
+    is_event,
     more_rows,
     ndjson,
     public_files,
@@ -118,9 +118,10 @@ def _case(finding: Finding, seed: int, folder: Path) -> None:
         without = _run(folder, text, rows, ending, parts, first)
         second = Replayer(first.steps, first.rule, KEY)
         after = _run(folder, text, with_it, ending, parts, second)
-        most = (0, 0) if kind in NO_EVENT else (2, 1) if users else (1, 1)
+        event = is_event(kind, users)
+        most = (0, 0) if not event else (2, 1) if users else (1, 1)
         admitted_differ_by(without.admitted, after.admitted, most, where)
-        limit = 0.0 if kind in NO_EVENT else stream.budget.epsilon
+        limit = stream.budget.epsilon if event else 0.0
         compared(finding, where, first, second, limit, stream.domain.total_bits)
         _same_in_public(without, after, where)
     except (Violation, PhdstreamError) as error:
