@@ -23,7 +23,7 @@ from phdstream.privacy import DivisibleNoise, ExactNoise, Simulation
 from phdstream.streams.paper.counters import CounterBank
 from phdstream.streams.private_codes import PrivateCodes
 
-__all__ = ["Poisoned", "TaintCheck", "poisoned_buffers"]
+__all__ = ["Poisoned", "TaintCheck", "Unwrapping", "poisoned_buffers"]
 
 _OWN = PrivateCodes.__module__
 _MECHANISMS = ("phdstream.streams.tracking.mechanism.mechanism", "phdstream.streams.paper.mechanism")
@@ -105,7 +105,7 @@ class TaintCheck:
                 case = configured_case(self._make, seed) if configured and self._make else random_case(seed)
                 try:
                     stream = case.make()
-                    stream.noise = _Unwrapping(ExactNoise())
+                    stream.noise = Unwrapping(ExactNoise())
                     for tick in case.more:
                         tick.update(stream)
                         finding.samples += 1
@@ -120,7 +120,7 @@ class TaintCheck:
 
 @contextmanager
 def poisoned_buffers() -> Iterator[None]:
-    """Poison what is private of every stream that takes ticks in this block, with `_Unwrapping` noise."""
+    """Poison what is private of every stream that takes ticks in this block, with `Unwrapping` noise."""
     spend = PrivateCodes.spend
 
     def guarded(self: PrivateCodes, epsilon: float) -> Any:
@@ -163,7 +163,7 @@ class _PoisonedCounts:
         return Poisoned(self._counts.within(nodes, bits))
 
 
-class _Unwrapping:
+class Unwrapping:
     """Noise that takes poisoned counts: the only place where they become numbers again, with noise on them."""
 
     private = True
@@ -172,15 +172,19 @@ class _Unwrapping:
         self._noise = noise
 
     def add(self, values: Any, scale: float, at: Any) -> Any:
+        """Return noisy values of poisoned ones."""
         return self._noise.add(unwrapped(values), scale, at=at)
 
     def divisible(self, scale: float, parts: Any, at: Any) -> DivisibleNoise:
+        """Return divisible noise that takes poisoned values."""
         return _UnwrappingParts(self._noise.divisible(scale, parts, at=at))
 
     def key(self) -> int:
+        """Return the source's key."""
         return self._noise.key()
 
     def to_dict(self) -> dict[str, Any]:
+        """Return what the source says of itself."""
         return self._noise.to_dict()
 
 

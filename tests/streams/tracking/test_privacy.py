@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import phdstream as phd
 from phdstream.audit.forcing import ForcedSums, Script, all_outputs, random_choices
+from phdstream.audit.taint import Unwrapping, poisoned_buffers
 from phdstream.domains.prefixes import are_disjoint
 from phdstream.streams.tracking import TrackingParameters
 from tests.thorough import cases
@@ -151,6 +152,18 @@ def test_what_is_asked_never_depends_on_the_data(seed: int) -> None:
             stream.update(rng.random((number, 2)), rng.random((number // 3, 2)))
         asked.append([(scale, at.tolist()) for scale, at, _ in finished(noise).calls])
     assert asked[0] == asked[1]
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_no_decision_looks_at_private_events(options: dict[str, Any]) -> None:
+    """Poisoned events and counts: whoever looks at them outside a noise call is told."""
+    rng = np.random.default_rng(1)
+    with poisoned_buffers():
+        stream = phd.TrackingStream(phd.Box([(0, 1), (0, 1)], depth=8), 1.0, phd.Event(), **options)
+        stream.noise = Unwrapping(phd.Simulation(seed=1))
+        for _ in range(8):
+            stream.update(rng.random((60, 2)), rng.random((20, 2)) if stream.deletes else None)
+    assert stream.tick == 8
 
 
 @settings(max_examples=cases(8, 20), deadline=None)
