@@ -29,7 +29,7 @@ def first_failure(mutant: Mutant) -> str:
         status, output = run_with(folder, ["-m", "pytest", *_OPTIONS, *mutant.tests.split()], _PATIENCE, ROOT)
     if status is None:
         return "the time limit"
-    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+?(?:\[.*?\])?)(?: - .*)?$", output, re.MULTILINE)
     return failed[1].removeprefix("tests/") if status == 1 and failed else ""
 
 
