@@ -13,11 +13,12 @@ import pytest
 import phdstream as phd
 from phdstream.app.audit.books import BooksCheck
 from phdstream.app.audit.command import about, checks_of, run_checks
+from phdstream.app.audit.pipeline import _case as pipeline_case
 from phdstream.app.config import load_config
 from phdstream.app.run import run
 from phdstream.audit.canaries import CanaryCheck, lower_bound
 from phdstream.audit.enumeration import _as_configured, largest_losses
-from phdstream.audit.finding import Effort, Violation
+from phdstream.audit.finding import Effort, Finding, Violation
 from phdstream.audit.report import report, schema
 from phdstream.audit.sampler import SamplerCheck
 from phdstream.audit.taint import Poisoned, TaintCheck, poisoned_buffers
@@ -114,6 +115,14 @@ def test_a_configured_stream_is_enumerated_small(method: Any) -> None:
     losses, seen = largest_losses(instance.make, instance.base, instance.ticks, [instance.neighbours[0][0]], 40)
     assert seen
     assert 0 < losses[0] <= instance.neighbours[0][1] + 1e-9 <= 0.4
+
+
+@pytest.mark.parametrize("seed", [5, 6, 14])
+def test_rows_that_are_no_events_leave_no_trace_in_public(seed: int, tmp_path: Path) -> None:
+    finding = Finding("pipeline", "")
+    pipeline_case(finding, seed, tmp_path)
+    assert finding.violations == []
+    assert finding.samples == 1
 
 
 class TestTaint:
