@@ -13,44 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phdstream.arrays import Ints
-from phdstream.privacy import DivisibleNoise
+from phdstream.audit.forcing import KnownNoise, log_pmf
 
-
-def log_pmf(k: int, scale: float) -> float:
-    """Return ``ln P(Z = k)`` for Z discrete Laplace: ``(1 - a)/(1 + a)·a^|k|`` with ``a = exp(-1/scale)``."""
-    return math.log(math.tanh(1 / (2 * scale))) - abs(k) / scale
+__all__ = [
+    "Draw",
+    "FrozenNoise",
+    "ImpulseNoise",
+    "KnownNoise",
+    "LossMeter",
+    "RecordingNoise",
+    "ScriptedNoise",
+    "log_pmf",
+    "pmf",
+]
 
 
 def pmf(k: Ints, scale: float) -> NDArray[np.float64]:
     """Return ``P(Z = k)`` for each k."""
     return math.tanh(1 / (2 * scale)) * np.exp(-np.abs(k) / scale)
-
-
-class KnownNoise:
-    """No noise at all. The others build on it."""
-
-    private = True
-    unproved = "a test's own"
-
-    def __init__(self) -> None:
-        self._keys = 0
-
-    def add(self, values: Ints, scale: float, at: Ints) -> Ints:
-        """Return the values as they are."""
-        return np.array(values)
-
-    def divisible(self, scale: float, parts: Ints, at: Ints) -> DivisibleNoise:
-        """Return parts that `add` gives: so many for each of the nodes."""
-        return DivisibleNoise(self.add(np.zeros(int(parts.sum()), np.int64), scale, at=np.repeat(at, parts)))
-
-    def key(self) -> int:
-        """Return 1, 2, 3, ..."""
-        self._keys += 1
-        return self._keys
-
-    def to_dict(self) -> dict[str, Any]:
-        """Name the kind of noise; it cannot be resumed."""
-        return {"type": type(self).__name__}
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from phdstream.audit.binomial import surprise
 from phdstream.errors import BudgetError
 from phdstream.privacy import laplace, noise_variance
 from phdstream.privacy.exponentials import exp_bounds, power_bounds
@@ -253,6 +254,17 @@ def test_draws_follow_the_distribution_at_every_scale(scale: Any) -> None:
 def test_low_digits_of_large_noise_are_filled_evenly(scale: Any) -> None:
     last = discrete_laplace(scale, 100_000) & 15
     assert stats.chisquare(np.bincount(last, minlength=16)).pvalue > FALSE_ALARM
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("scale", [1.0, 65.0])
+def test_draws_of_one_call_are_independent(scale: float) -> None:
+    """Signs of draws that stand beside each other, or in both halves, agree half of the time."""
+    sample = discrete_laplace(scale, 100_000)
+    for one, other in ((sample[:-1], sample[1:]), (sample[:50_000], sample[50_000:])):
+        there = (one != 0) & (other != 0)
+        agree = int((np.sign(one[there]) == np.sign(other[there])).sum())
+        assert surprise(agree, int(there.sum()), 0.5) > FALSE_ALARM
 
 
 def test_every_call_reads_fresh_bits_from_the_operating_system(monkeypatch: Any) -> None:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+import phdstream as phd
 from phdstream.errors import BudgetError, InputError, PhdstreamError
 from phdstream.privacy import ExactNoise, Simulation, noise_from_dict, noise_variance, scale_for
 from tests.noises import FrozenNoise, log_pmf, pmf
@@ -207,3 +208,8 @@ def test_frozen_noise_belongs_to_the_label_whatever_else_is_drawn() -> None:
 def test_log_probabilities_are_those_of_the_frequencies() -> None:
     for scale in SCALES:
         assert [log_pmf(k, scale) for k in (-3, 0, 5)] == pytest.approx(np.log(pmf(np.array([-3, 0, 5]), scale)))
+
+
+@pytest.mark.parametrize("method", [phd.PHDStream, phd.TrackingStream])
+def test_a_stream_has_exact_noise_unless_told_otherwise(method: Any) -> None:
+    assert isinstance(method(phd.Box([(0, 1)]), 1.0, phd.Event()).noise, ExactNoise)

@@ -588,6 +588,12 @@ class TestUsers:
         assert stream.update(deletes=points(2), delete_users=["ann", "ann"]).total == pytest.approx(2)
         assert stream.private_tally.over_bound == 3
 
+    def test_how_many_were_dropped_is_not_said_in_public(self, make: Make) -> None:
+        streams = [make(noise=KnownNoise(), unit=phd.User(inserts=2, deletes=1)) for _ in range(2)]
+        one, other = (s.update(points(n), users=["ann"] * n) for s, n in zip(streams, (2, 5), strict=True))
+        assert one.metadata == other.metadata
+        assert streams[0].describe() == streams[1].describe()
+
     def test_the_bound_survives_a_restart(self, make: Make, tmp_path: Path) -> None:
         stream = make(unit=phd.User(inserts=1))
         stream.update(points(1), users=[7])

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import phdstream as phd
-from tests.forcing import ForcedNoise, random_choices
-from tests.streams.tracking.test_privacy import TOLERANCE, ForcedSums, finished
+from phdstream.audit.forcing import ForcedNoise, ForcedSums, random_choices
+from tests.streams.tracking.test_privacy import TOLERANCE, finished
 from tests.thorough import cases
 
 pytestmark = pytest.mark.slow

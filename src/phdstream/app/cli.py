@@ -1,7 +1,7 @@
 """The command line: ``phdstream check CONFIG.toml``, ``phdstream run CONFIG.toml``, ``phdstream demo`` and others.
 
 Exit statuses: 0 done; 1 an error, with a message that says what to do; 2 the command itself was mistyped; 3 the input
-can be read, but most of it cannot be used, and nothing was spent; 130 interrupted.
+can be read, but most of it cannot be used, and nothing was spent; 4 an audit found something; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Annotated
 
 import typer
 
+from phdstream.app.audit_cli import add_audit_command
 from phdstream.app.service_cli import add_service_commands
 from phdstream.errors import PhdstreamError, UnusableError
 from phdstream.version import __version__
@@ -26,7 +27,8 @@ _INTERRUPTED = 130
 
 app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit status: 0 done, 1 an error, 2 mistyped, 3 most input cannot be used (nothing spent), 130 interrupted.",
+    epilog="Exit status: 0 done, 1 an error, 2 mistyped, 3 most input cannot be used (nothing spent), 4 an audit found "
+    "something, 130 interrupted.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: Rich's would take longer to load than all the rest
@@ -292,6 +294,7 @@ def plan(
     typer.echo(text)
 
 
+add_audit_command(app)
 add_service_commands(app)
 
 

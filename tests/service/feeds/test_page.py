@@ -140,7 +140,7 @@ def test_redis(redis: Redis, tmp_path: Path) -> None:
     from redis import Redis as Client
     from redis.exceptions import NoPermissionError
 
-    (rights,) = blocks("redis")
+    (rights,) = blocks("text")
     host, port = redis.address.split(":")
     with contextlib.closing(Client(host, int(port))) as owner:
         for line in rights.splitlines():

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
 
-import numpy as np
 import pytest
 
 import phdstream as phd
 from phdstream.arrays import Ints
+from phdstream.audit.enumeration import LOW_AND_HIGH, PathNoise, largest_losses, with_one_more
+from phdstream.audit.enumeration import PlacedEvent as Event
+from phdstream.audit.forcing import ForcedNoise, Script, all_outputs
 from phdstream.counters import BinaryTree, Block, ByLevel, Counter, Hybrid, Simple
 from phdstream.errors import StateError
 from phdstream.streams.paper import mechanism
 from phdstream.streams.paper.model import selection
 from phdstream.streams.private_codes import ExactCounts, PrivateCodes, TickEvents
-from tests.forcing import ForcedNoise, Script, all_outputs
 from tests.thorough import cases
 
 TOLERANCE = 1e-9
-LOW_AND_HIGH = (-2, 3)
-"""Beyond the data on either side the likelihood ratio of a noisy sum is constant, so two values show all losses."""
-Event = tuple[int, float, int]  # tick, place, sign
 EVERY = cases(7, 1)
 """Of several ticks with every counter, one output in so many: the last choices move fastest, so all kinds are there."""
 pytestmark = pytest.mark.slow
@@ -33,37 +31,10 @@ def build(depth: int, unit: object = None, counter: object = "simple", **options
     return phd.PHDStream(phd.Box([(0, 1)], depth=depth), 1.0, unit, counter=counter, **options)  # type: ignore[arg-type]
 
 
-def play(stream: phd.PHDStream, events: list[Event], ticks: int, choose: Callable[[int], int]) -> float:
-    """Run a stream whose output is forced, and return the log-probability of that output."""
-    noise = stream.noise = ForcedNoise(stream.rule, choose, LOW_AND_HIGH)
-    for tick in range(ticks):
-        come = [[x] for t, x, sign in events if t == tick and sign > 0]
-        gone = [[x] for t, x, sign in events if t == tick and sign < 0]
-        stream.update(come, gone)
-    return noise.log_probability
-
-
 def largest_loss(
     make: Callable[[], phd.PHDStream], base: list[Event], ticks: int, other: list[list[Event]], every: int = 1
 ) -> list[float]:
-    """Return, for each neighbour, the largest loss over all outputs (or every so many-th), in either direction."""
-    losses, log_p = np.zeros(len(other)), 0.0
-
-    def run(choose: Callable[[int], int]) -> None:
-        nonlocal log_p
-        log_p = play(make(), base, ticks, choose)
-
-    for number, choices in enumerate(all_outputs(run)):
-        if number % every == 0:
-            for i, events in enumerate(other):
-                losses[i] = max(losses[i], abs(log_p - play(make(), events, ticks, Script(list(choices)))))
-    return losses.tolist()
-
-
-def with_one_more(base: list[Event], ticks: range, cells: int) -> tuple[list[list[Event]], list[list[Event]]]:
-    """Return all neighbours of a stream with one insert more, and with one delete more."""
-    places = (np.arange(cells) + 0.5) / cells
-    return tuple([[*base, (t, x, sign)] for t in ticks for x in places] for sign in (1, -1))  # type: ignore[return-value]
+    return largest_losses(make, base, ticks, other, every)[0]
 
 
 class TestOneTick:
@@ -74,7 +45,7 @@ class TestOneTick:
         """A first tick whose noise left a path that sits at the threshold at every level, between negative siblings."""
         stream = build(depth=3)
         bias = stream.rule.bias
-        stream.noise = _PathNoise(stream, {8: 3 * bias, 9: -bias, 5: -bias, 3: -bias})
+        stream.noise = PathNoise(stream, {8: 3 * bias, 9: -bias, 5: -bias, 3: -bias})
         stream.update()
         return stream
 
@@ -122,9 +93,9 @@ class TestDeepPath:
         stream = build(self.DEPTH)
         bias = stream.rule.bias
         outputs = {(1 << level) + 1: -bias for level in range(1, self.DEPTH + 1)}
-        stream.noise = _PathNoise(stream, outputs | {1 << self.DEPTH: self.DEPTH * bias})
+        stream.noise = PathNoise(stream, outputs | {1 << self.DEPTH: self.DEPTH * bias})
         stream.update()
-        noise = stream.noise = _PathNoise(stream, dict.fromkeys(outputs, 0) | {1 << self.DEPTH: 0})
+        noise = stream.noise = PathNoise(stream, dict.fromkeys(outputs, 0) | {1 << self.DEPTH: 0})
         stream.update([[0.0]] if with_event else None)
         return noise.log_probability
 
@@ -203,21 +174,6 @@ def test_an_irregular_tree() -> None:
         others = [log_probability([*base, place], Script(list(choices))) for place in ("x", "y", "a/c", "d")]
         worst = max(worst, *(abs(log_p - other) for other in others))
     assert budget.count < worst <= budget.tree + budget.count + TOLERANCE
-
-
-class _PathNoise(ForcedNoise):
-    """Forces the tree whose leaves are given, with these outputs; sums up the log-probability of the splits alone."""
-
-    def __init__(self, stream: phd.PHDStream, leaves: dict[int, int]) -> None:
-        super().__init__(stream.rule, lambda options: next(self._decisions), LOW_AND_HIGH)
-        self.leaves = leaves
-        self._decisions: Iterator[int] = iter(())
-
-    def add(self, values: np.ndarray, scale: float, at: np.ndarray) -> np.ndarray:
-        if scale != self.rule.scale:
-            return np.array([self.leaves[node] for node in at.tolist()], dtype=np.int64)
-        self._decisions = iter([int(node not in self.leaves) for node in at.tolist()])
-        return super().add(values, scale, at)
 
 
 def _publish_score(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import phdstream as phd
+from phdstream.audit.forcing import ForcedNoise, random_choices
 from phdstream.counters import BinaryTree, Block, Hybrid, Simple, by_level
-from tests.forcing import ForcedNoise, random_choices
 from tests.noises import FrozenNoise
 
 pytestmark = pytest.mark.slow

@@ -136,3 +136,10 @@ def test_no_node_may_be_halved_beyond_the_tree() -> None:
     assert (prefix_length(nodes) + pieces.levels <= BITS).all()
     with pytest.raises(StateError):
         Pieces(BITS, nodes, pieces.first, pieces.levels - 1)
+
+
+def test_pieces_of_uneven_depth_share_no_noise() -> None:
+    """Two of them with one part of noise between them would give away their difference."""
+    pieces = Pieces.whole(3, np.array([1]), 3).divided(np.array([4, 5, 3]), 0)
+    assert pieces.first.tolist() == [0, 2, 4]
+    assert pieces.parts.tolist() == [1, 1, 1]

@@ -13,67 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import phdstream as phd
-from phdstream.arrays import Ints
+from phdstream.audit.forcing import ForcedSums, Script, all_outputs, random_choices
+from phdstream.audit.taint import Unwrapping, poisoned_buffers
 from phdstream.domains.prefixes import are_disjoint
-from phdstream.privacy import DivisibleNoise
 from phdstream.streams.tracking import TrackingParameters
-from tests.forcing import Script, all_outputs, random_choices
-from tests.noises import KnownNoise, log_pmf
 from tests.thorough import cases
 
 TOLERANCE = 1e-9
 pytestmark = pytest.mark.slow
 Event = tuple[int, float, int]  # tick, place, sign
-
-
-class ForcedSums(KnownNoise):
-    """Takes every noisy count from a script, keeps every call, and adds up the exact log-probability."""
-
-    def __init__(self, choose: Callable[[int], int], sums: tuple[int, ...]) -> None:
-        super().__init__()
-        self.choose, self.sums, self.log_probability = choose, sums, 0.0
-        self.calls: list[tuple[float, Ints, Ints]] = []
-        self.open_counts: list[ForcedParts] = []
-        self.stages: list[tuple[Ints, Ints]] = []
-
-    def add(self, values: Ints, scale: float, at: Ints) -> Ints:
-        chosen = self.chosen(values.size)
-        self.calls.append((scale, np.array(at), np.array(values)))
-        self.log_probability += sum(log_pmf(int(k), scale) for k in chosen - values)
-        return chosen
-
-    def divisible(self, scale: float, parts: Ints, at: Ints) -> DivisibleNoise:
-        return ForcedParts(self, scale, parts, at)
-
-    def chosen(self, size: int) -> Ints:
-        return np.array([self.sums[self.choose(len(self.sums))] for _ in range(size)], dtype=np.int64)
-
-
-class ForcedParts(DivisibleNoise):
-    """Takes what is released from the script, whatever the data.
-
-    A released value is the sum of numbers chosen for the parts a node has, so all stages agree with each other. The
-    part of a final node is then the number minus the true count, and a dropped part the number itself: what
-    the last stage costs is all that depends on the data (`privacy.divisible_noise` says why; its test adds it up).
-    """
-
-    def __init__(self, noise: ForcedSums, scale: float, parts: Ints, at: Ints) -> None:
-        self.noise, self.scale, self.chosen = noise, scale, noise.chosen(int(parts.sum()))
-        self.call = len(noise.calls)
-        noise.calls.append((scale, at, parts))
-        noise.open_counts.append(self)
-        self.parts, self.loss = parts, 0.0
-
-    def add(self, values: Ints, first: Ints, parts: Ints, at: Ints) -> Ints:
-        self.parts = parts
-        self.noise.stages.append((np.array(at), np.array(parts)))
-        self.noise.calls[self.call] = (self.scale, np.array(at), np.array(values))
-        ends = np.concatenate([[0], np.cumsum(self.chosen)])
-        noisy: Ints = ends[first + parts] - ends[first]
-        self.noise.log_probability -= self.loss
-        self.loss = sum(log_pmf(int(k), self.scale) for k in noisy - values)
-        self.noise.log_probability += self.loss
-        return noisy
 
 
 def finished(noise: ForcedSums) -> ForcedSums:
@@ -204,6 +152,18 @@ def test_what_is_asked_never_depends_on_the_data(seed: int) -> None:
             stream.update(rng.random((number, 2)), rng.random((number // 3, 2)))
         asked.append([(scale, at.tolist()) for scale, at, _ in finished(noise).calls])
     assert asked[0] == asked[1]
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_no_decision_looks_at_private_events(options: dict[str, Any]) -> None:
+    """Poisoned events and counts: whoever looks at them outside a noise call is told."""
+    rng = np.random.default_rng(1)
+    with poisoned_buffers():
+        stream = phd.TrackingStream(phd.Box([(0, 1), (0, 1)], depth=8), 1.0, phd.Event(), **options)
+        stream.noise = Unwrapping(phd.Simulation(seed=1))
+        for _ in range(8):
+            stream.update(rng.random((60, 2)), rng.random((20, 2)) if stream.deletes else None)
+    assert stream.tick == 8
 
 
 @settings(max_examples=cases(8, 20), deadline=None)
