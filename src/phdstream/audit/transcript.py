@@ -52,6 +52,7 @@ class Recorder:
     """Noise of another source, written down. ``rule`` tells split tests, which release one bit a node."""
 
     private = True
+    unproved = "an audit's own"
 
     def __init__(self, noise: Noise, rule: SplitRule | None) -> None:
         self._noise, self.rule = noise, rule
@@ -178,6 +179,10 @@ def _difference(recorded: Step, asked: Step) -> str:
     if recorded.scale != asked.scale:
         return f"the scale of a {asked.kind}"
     return f"the nodes of a {asked.kind}, or their parts of noise"
+
+
+Replayer.__name__ = Recorder.__name__
+"""Releases name noise that is not proved: what they say must not tell the two apart."""
 
 
 class _ReplayedParts(DivisibleNoise):
