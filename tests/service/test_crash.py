@@ -30,6 +30,7 @@ from phdstream.app.run import run
 from phdstream.service.tokens import Tokens
 from tests.service.streams import HandClock, deliver, row, service_at, write_config
 from tests.service.test_publisher import contents
+from tests.waiting import wait_for_ticks
 
 THOROUGH = bool(os.environ.get("PHDSTREAM_THOROUGH"))
 TICKS, PER_TICK, ROWS = 12, 3, 20
@@ -180,9 +181,9 @@ def test_the_real_service_is_killed_while_a_client_posts(tmp_path: Path) -> None
     with served(tmp_path) as (process, address):
         if pending is not None and (answer := _post(address, token, *pending)) is not None and answer["accepted"]:
             accepted += pending[1]
-        time.sleep(5)
+        wait_for_ticks(tmp_path / "releases", 9)
         process.terminate()
-        process.wait(30)
+        process.wait(60)
     released = contents(tmp_path / "releases")
     other = tmp_path / "other"
     other.mkdir()

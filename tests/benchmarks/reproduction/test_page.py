@@ -62,8 +62,8 @@ def test_every_number_has_five_seeds() -> None:
 
 
 def test_figures_are_there_small_and_all_shown() -> None:
-    pages = [path.read_text(encoding="utf-8") for path in DOCS.glob("*.md")]
-    shown = set(re.findall(r"\(figures/([^)]+)\)", "".join(pages)))
+    pages = [path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md")]
+    shown = set(re.findall(r"\((?:\.\./)?figures/([^)]+)\)", "".join(pages)))
     there = {path.name: path.stat().st_size for path in (DOCS / "figures").iterdir()}
     assert shown == set(there)
     assert all(size < 150_000 for size in there.values()), there

@@ -165,8 +165,15 @@ def test_two_processes_with_the_same_sink(place: Place, archive: Archive) -> Non
 def test_the_server_is_killed_while_ticks_are_published(
     place: Place, archive: Archive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Where all was published before the first kill, as on a fast machine, we try again."""
     monkeypatch.setattr(redis_stream, "AT_ONCE", 25)
-    following, failures, ended = follower(place.settings("server"), archive), [], threading.Event()
+    rng = random.Random(7)
+    assert any(killed_while_publishing(place, f"server{attempt}", archive, rng) for attempt in range(10))
+
+
+def killed_while_publishing(place: Place, name: str, archive: Archive, rng: random.Random) -> bool:
+    """Publish while the server is killed thrice; return whether there was anything left to do at a kill."""
+    following, failures, ended = follower(place.settings(name), archive), [], threading.Event()
 
     def follow() -> None:
         while not following.catch_up():
@@ -174,19 +181,18 @@ def test_the_server_is_killed_while_ticks_are_published(
             time.sleep(0.1)
         ended.set()
 
-    thread = threading.Thread(target=follow, daemon=True)
-    thread.start()
-    rng, hit = random.Random(7), False
+    threading.Thread(target=follow, daemon=True).start()
+    hit = False
     for _ in range(3):
-        time.sleep(rng.uniform(0.01, 0.15))
+        time.sleep(rng.uniform(0.005, 0.1))
         hit |= not ended.is_set()
         place.server.restart()
         if ended.is_set():
             break
     assert ended.wait(120), failures[-3:]
-    assert hit, "all was published before the first kill"
-    assert place.check("server", archive) == list(range(1, 9))
+    assert place.check(name, archive) == list(range(1, 9))
     following.close()
+    return hit
 
 
 @pytest.mark.parametrize("place", ["redis", "postgis"], indirect=True)

@@ -22,6 +22,10 @@ from tests.service.feeds.brokers import NAMES, Broker, KafkaBroker, running_brok
 from tests.service.test_crash import served
 from tests.service.test_publisher import contents
 from tests.thorough import THOROUGH
+from tests.waiting import wait_for_ticks, wait_until
+
+FILES = 3 * 5
+"""Of five ticks: estimates, points and cells."""
 
 
 @pytest.fixture(params=NAMES)
@@ -74,15 +78,14 @@ def test_killed_while_events_are_sent(broker: Broker, tmp_path: Path) -> None:
                 broker.server.restart()
                 time.sleep(1.0)
     with served(tmp_path / "served") as (process, _):
-        time.sleep(3)
+        wait_until(lambda: sender.sent > 500)
         sender.over.set()
         sender.join()
-        time.sleep(8)
+        wait_for_ticks(tmp_path / "served" / "releases", FILES)
         process.terminate()
-        process.wait(30)
+        process.wait(60)
     released = contents(tmp_path / "served" / "releases")
-    assert sender.sent > 500
-    assert len(released) >= 3 * 5
+    assert len(released) >= FILES
     run(load_config(paths[1]))
     expected = contents(tmp_path / "afterwards" / "releases")
     assert {name: expected[name] for name in released} == released

@@ -23,8 +23,7 @@ from tests.servers import Kafka, Postgres, Redis, start_kafka, start_postgres, s
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "sources.md").read_text()
 PASSWORD = "a password of nobody"
-NOW = datetime.now(UTC)
-HOUR = NOW.replace(minute=0, second=0, microsecond=0)
+HOUR = timedelta(hours=1)
 
 
 def blocks(language: str) -> list[str]:
@@ -66,16 +65,18 @@ def test_a_key_that_there_is_not_is_refused_by_name(key: str) -> None:
         read_source({"type": "kafka", "servers": "a:1", "topic": "b", key: "c"}, Path())
 
 
-def written(folder: Path, text: str) -> Path:
-    """Write a configuration that begins this hour, with noise that can be repeated and hardly counts."""
-    text = re.sub(r"start = .*", f"start = {HOUR.isoformat()}", text).replace("epsilon = 1.0", "epsilon = 50.0")
+def written(folder: Path, text: str, start: datetime) -> Path:
+    """Write a configuration with noise that can be repeated and hardly counts."""
+    text = re.sub(r"start = .*", f"start = {start.isoformat()}", text).replace("epsilon = 1.0", "epsilon = 50.0")
     (folder / "stream.toml").write_text(text + "\n[simulation]\nseed = 1\n")
     return folder / "stream.toml"
 
 
 def total(folder: Path, text: str) -> float:
-    config = load_config(written(folder, text))
-    report = run(config, until=HOUR + timedelta(hours=1))
+    """Return the total of a tick of an hour that began half an hour ago: brokers stamp what comes by their clocks."""
+    start = (datetime.now(UTC) - HOUR / 2).replace(microsecond=0)
+    config = load_config(written(folder, text, start))
+    report = run(config, until=start + HOUR)
     assert report.last_tick == 1
     release = Archive(config.releases, config.domain).release(1)
     return float(release.total)
@@ -87,7 +88,8 @@ def secret(folder: Path, name: str, text: str) -> None:
 
 
 def rows(number: int) -> list[dict[str, Any]]:
-    return [{"time": NOW.isoformat(), "lon": -74 + i / 1000, "lat": 40.7 + i / 1000} for i in range(number)]
+    now = datetime.now(UTC).isoformat()
+    return [{"time": now, "lon": -74 + i / 1000, "lat": 40.7 + i / 1000} for i in range(number)]
 
 
 def served(start: Callable[[Path], Any], folder: Path) -> Iterator[Any]:

@@ -539,7 +539,9 @@ def test_killed_at_random_instants_nothing_is_released_twice(tmp_path: Path) -> 
     seen: dict[int, str] = {}
     rng = np.random.default_rng(int.from_bytes(os.urandom(4), "big"))
     last = 0
-    for _ in range(cases(5, 50)):
+    for number in range(100):  # on a busy machine they are killed before they have released anything
+        if number >= cases(5, 50) and last > 3:
+            break
         with subprocess.Popen(
             [sys.executable, "-c", _CHILD, str(tmp_path)], stdout=subprocess.PIPE, text=True
         ) as child:
