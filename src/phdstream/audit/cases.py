@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from phdstream.arrays import Ints
 from phdstream.domains import ROOT, Box, Cube, Domain, Hierarchy
+from phdstream.domains.product import Category, Product
 from phdstream.privacy import Event, Record, Unit, User
 from phdstream.streams.paper.counters import BinaryTree, Block, by_level
 from phdstream.streams.paper.stream import PHDStream
@@ -40,7 +41,8 @@ class Tick:
     def with_one_more(self, kind: int, point: NDArray[Any], at: int) -> Tick:
         """Return the tick with an event more, of the unit that is one more."""
         points, users = list(self.points), [list(names) for names in self.users]
-        points[kind] = np.concatenate([points[kind][:at], point, points[kind][at:]])
+        joined = np.concatenate([points[kind][:at], point, points[kind][at:]])
+        points[kind] = joined.view(type(point))  # a product knows its own rows by their type
         users[kind].insert(at, _BESIDE)
         return Tick(points, users)
 
@@ -94,6 +96,7 @@ _DOMAINS: dict[str, Callable[[], Domain]] = {
     "line": lambda: Box([(0, 1)], depth=6),
     "cube": lambda: Cube(5),
     "hierarchy": lambda: Hierarchy({"a": ["a1", "a2", "a3"], "b": ["b1", "b2"]}),
+    "rows": lambda: Product(Box([(0, 1)], depth=4), Category("kind", ["a", "b", "c"])),
 }
 _OPTIONS: list[dict[str, Any]] = [
     {}, {}, {"window": 3}, {"start_after": 3}, {"max_nodes": 25}, {"insert_only": True},
