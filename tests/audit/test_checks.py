@@ -124,6 +124,7 @@ def test_a_configured_stream_is_enumerated_small(method: Any) -> None:
     assert 0 < losses[0] <= instance.neighbours[0][1] + 1e-9 <= 0.4
 
 
+BOX = phd.Box([(0, 1)], depth=5)
 AREA = [[(0, 0), (4, 0), (4, 1), (1, 1), (1, 4), (0, 4)]]
 BINS = phd.Bins("age", [0, 18, 65, 99])
 DOMAINS: dict[str, Any] = {
@@ -144,6 +145,18 @@ def test_nothing_is_found_in_a_stream_on_any_domain(method: Any, name: str) -> N
         replayed(configured_case(partial(method, domain, 0.7, unit), seed), seed, finding)
     assert finding.violations == []
     assert finding.samples == 6
+    assert finding.largest_loss
+
+
+@pytest.mark.parametrize("method", [phd.PHDStream, phd.TrackingStream])
+def test_a_stream_that_starts_late_is_audited_beyond_its_start(method: Any) -> None:
+    """What it holds is counted, and records expire; else nothing would be asked, and nothing found."""
+    make, finding = partial(method, BOX, 0.7, phd.Record(), window=20, start_after=60), Finding("replay", "")
+    for seed in range(4):
+        case = configured_case(make, seed)
+        assert len(case.ticks) > 60 + 20
+        replayed(case, seed, finding)
+    assert finding.violations == []
     assert finding.largest_loss
 
 

@@ -22,6 +22,7 @@ from phdstream.streams.tracking import TrackingParameters, TrackingStream
 __all__ = ["Case", "Tick", "configured_case", "random_case", "unrelated_ticks"]
 
 Make = Callable[[], Stream]
+_LONGEST_WAIT = 30
 _ALL, _BESIDE = "u{}", "u1\0"
 """Users; the one more has a name that a careless comparison would take for another's."""
 
@@ -121,13 +122,15 @@ def _pick(rng: np.random.Generator, from_these: Sequence[Any]) -> Any:
 
 def _case(name: str, make: Make, rng: np.random.Generator) -> Case:
     stream = make()
-    number = int(rng.integers(4, 10)) + min(stream.start_after - 1, 3)
-    sizes = [(int(rng.choice([0, 3, 60])), int(rng.choice([0, 2, 20]))) for _ in range(number)]
-    ticks = [_tick(stream, rng, size) for size in sizes]
+    before = stream.start_after - 1
+    number = before + int(rng.integers(4, 10)) + min(stream.setting.window or 0, _LONGEST_WAIT)  # some expire
+    quiet = max(0, before - _LONGEST_WAIT)  # of a long wait for the start the end will do
+    sizes = [(int(rng.choice([0, 3, 60])), int(rng.choice([0, 2, 20]))) for _ in range(quiet, number)]
+    ticks = [_tick(stream, rng, size) for size in [(0, 0)] * quiet + sizes]
     kinds = _unit_events(stream.unit, stream.deletes, rng)
     more, place = list(ticks), _points(stream.domain, rng, 1)
     nowhere = place.dtype.kind == "f" and bool(rng.random() < 0.15)  # it is no event then, and costs nothing
-    when = sorted(int(rng.integers(number)) if rng.random() < 0.7 else 0 for _ in kinds)
+    when = sorted(int(rng.integers(quiet, number)) if rng.random() < 0.7 else 0 for _ in kinds)
     for kind, tick in zip(kinds, when, strict=True):
         point = place if rng.random() < 0.7 else _points(stream.domain, rng, 1)
         point = point + np.nan if nowhere else point
