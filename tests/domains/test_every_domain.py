@@ -148,7 +148,8 @@ def test_a_point_has_its_code_whatever_comes_with_it(make: Callable[[], Domain])
         points = np.concatenate([points, corners, points[:20] + 1e6, points[:5] + np.nan]).view(type(points))
     codes, inside = domain.encode(points)
     order = rng.permutation(len(points))
-    for rows in np.split(order, np.sort(rng.choice(len(points), len(points) * 2 // 3, replace=False))):
+    few = np.split(order, np.sort(rng.choice(len(points), len(points) * 2 // 3, replace=False)))
+    for rows in [*few, np.arange(120), np.flatnonzero(inside), np.flatnonzero(inside)[::-1][1:]]:
         some, there = other.encode(points[rows])
         np.testing.assert_array_equal(there, inside[rows])
         np.testing.assert_array_equal(some[there], codes[rows][there])
