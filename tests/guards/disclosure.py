@@ -177,7 +177,7 @@ class _Scope:
         for node in ast.walk(self._function):
             said = self._says(node)
             if said is not None and self._given(said):
-                yield node.lineno, "a private value in an error"
+                yield said.lineno, "a private value in an error"
             if isinstance(node, ast.Call) and self._given(node):
                 name = dotted(node.func)
                 if name == "print" or name.startswith(_LOGS) or getattr(node.func, "attr", "") in _LOGGING:

@@ -177,6 +177,8 @@ def test_known_limits_name_versions_and_are_linked_from_where_people_look() -> N
         "docs/privacy/README.md",
         "src/phdstream/app/card.py",
         "src/phdstream/page/texts.en.json",
+        "src/phdstream/audit/report.py",
+        "docs/audit.md",
     ):
         assert name in (ROOT / place).read_text(encoding="utf-8"), place
     assert "limit_known" in (ROOT / "src/phdstream/page/js/promise.js").read_text(encoding="utf-8")

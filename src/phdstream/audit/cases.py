@@ -122,9 +122,10 @@ def _pick(rng: np.random.Generator, from_these: Sequence[Any]) -> Any:
 
 def _case(name: str, make: Make, rng: np.random.Generator) -> Case:
     stream = make()
-    before = stream.start_after - 1
-    number = before + int(rng.integers(4, 10)) + min(stream.setting.window or 0, _LONGEST_WAIT)  # some expire
-    quiet = max(0, before - _LONGEST_WAIT)  # of a long wait for the start the end will do
+    before, window = stream.start_after - 1, stream.setting.window
+    wait = min(window or _LONGEST_WAIT, _LONGEST_WAIT)
+    number = before + int(rng.integers(4, 10)) + (wait if window and rng.random() < 0.3 else 0)  # then records expire
+    quiet = max(0, before - wait)  # of a long wait for the start the end will do
     sizes = [(int(rng.choice([0, 3, 60])), int(rng.choice([0, 2, 20]))) for _ in range(quiet, number)]
     ticks = [_tick(stream, rng, size) for size in [(0, 0)] * quiet + sizes]
     kinds = _unit_events(stream.unit, stream.deletes, rng)
