@@ -20,8 +20,10 @@ ROOTS = (
     "phdstream.privacy",
     "phdstream.release",
     "phdstream.domains",
+    "phdstream.io.sinks.estimates",
+    "phdstream.io.sinks.writers",
 )
-"""What makes a release of a tick's events: rooms, with all modules in them."""
+"""What makes a release of a tick's events, and its files: rooms, with all modules in them."""
 
 ALLOWED = {
     "phdstream.privacy.laplace:_random": "the operating system's randomness, of which all noise is made",

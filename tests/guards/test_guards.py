@@ -63,9 +63,10 @@ class TestRandomness:
         ],
     )
     def test_an_import_in_a_room_that_releases(self, statement: str) -> None:
-        """Also far from the noise: in the drawing of whole points, in a domain."""
-        for module in (MECHANISM, "phdstream.domains.apportion", "phdstream.streams.tracking.model.totals"):
-            line = "from phdstream.arrays import"
+        """Also far from the noise: in the drawing of whole points, in a domain, in the writing of files."""
+        far = ("phdstream.domains.apportion", "phdstream.streams.tracking.model.totals", "phdstream.io.sinks.estimates")
+        for module in (MECHANISM, *far):
+            line = "from phdstream."
             old = next(text for text in sources()[module].splitlines() if text.startswith(line))
             (found,) = {each.module for each in new("randomness", module, old, f"{old}\n{statement}")}
             assert found == module
