@@ -1,7 +1,8 @@
-"""Does the test suite see planted bugs? Runs the test files that are to see each, with the bug in the code.
+"""Who sees planted bugs? Runs the test files that are to see each, with the bug in the code; or the audit.
 
-    python -m tests.planted_bugs [--write] [NAME ...]
+    python -m tests.planted_bugs [--audit] [--write] [NAME ...]
 
+``--audit`` lets the audit look, at its default effort, as `phdstream audit --mutate` does, in place of the tests.
 ``--write`` keeps the outcome in docs/results/mutants.csv, from which docs/audit.md has its table.
 """
 
@@ -12,6 +13,8 @@ import re
 import sys
 from pathlib import Path
 
+from phdstream.app.audit.mutating import killed
+from phdstream.audit.finding import Effort
 from phdstream.audit.mutants import Mutant, chosen, planted, run_with
 
 ROOT = Path(__file__).parent.parent
@@ -19,6 +22,7 @@ RESULTS = ROOT / "docs" / "results" / "mutants.csv"
 PAGE = ROOT / "docs" / "audit.md"
 MARKS = "<!-- mutants -->", "<!-- /mutants -->"
 COLUMNS = ("mutant", "audit", "test")
+OPTIONS = ("--audit", "--write")
 _PATIENCE = 1200.0
 _OPTIONS = ["-x", "-q", "-p", "no:cacheprovider", "-rf", "--no-header", "--tb=no"]
 
@@ -31,6 +35,13 @@ def first_failure(mutant: Mutant) -> str:
         return "the time limit"
     failed = re.search(r"^(?:FAILED|ERROR) (\S+?(?:\[.*?\])?)(?: - .*)?$", output, re.MULTILINE)
     return failed[1].removeprefix("tests/") if status == 1 and failed else ""
+
+
+def first_check(mutant: Mutant) -> str:
+    """Return the first of the audit's checks that sees the bug, and say how long that took; nothing if none does."""
+    outcome = killed(mutant, Effort())
+    print(f"{outcome.line}; {outcome.said}", flush=True)
+    return outcome.by
 
 
 def recorded() -> dict[str, dict[str, str]]:
@@ -53,8 +64,9 @@ def table(rows: dict[str, dict[str, str]]) -> str:
     """Return the outcomes as docs/audit.md shows them."""
     lines = ["| part | planted bug | the audit's check that sees it | a test that sees it |", "|---|---|---|---|"]
     for mutant in chosen([]):
-        test = rows.get(mutant.name, {}).get("test", "")
-        lines.append(f"| {mutant.part} | {mutant.says} | {mutant.check} | {f'`{test}`' if test else ''} |")
+        seen = rows.get(mutant.name, {})
+        test = f"`{seen['test']}`" if seen.get("test") else ""
+        lines.append(f"| {mutant.part} | {mutant.says} | {seen.get('audit', '')} | {test} |")
     return "\n".join(lines)
 
 
@@ -67,14 +79,15 @@ def write_page(rows: dict[str, dict[str, str]]) -> None:
 
 def main(arguments: list[str]) -> int:
     """Try the mutants named, or all."""
-    names, survived = [name for name in arguments if name != "--write"], 0
+    names, survived = [name for name in arguments if name not in OPTIONS], 0
+    column, look = ("audit", first_check) if "--audit" in arguments else ("test", first_failure)
     for mutant in chosen(names):
-        failed = first_failure(mutant)
-        survived += not failed
-        print(f"{mutant.name}: {failed or 'NOT SEEN'}", flush=True)
+        seen_by = look(mutant)
+        survived += not seen_by
+        print(f"{mutant.name}: {seen_by or 'NOT SEEN'}", flush=True)
         if "--write" in arguments:
             rows = recorded()
-            rows[mutant.name] = {"mutant": mutant.name, "audit": mutant.check, "test": failed}
+            rows[mutant.name] = {"mutant": mutant.name} | rows.get(mutant.name, {}) | {column: seen_by}
             write(rows)
             write_page(rows)
     print(f"{survived} not seen")

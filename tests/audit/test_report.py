@@ -45,7 +45,9 @@ def test_it_never_says_that_all_is_private(statuses: tuple[str, ...]) -> None:
 def test_the_page_needs_nothing_else_and_shows_what_was_found() -> None:
     found = findings("violated")
     found[0].violated("case 3: <b>more</b> than ε")
+    found[0].shows = "What `run` <does>."
     page = to_html(report(found, Effort()))
+    assert "What <code>run</code> &lt;does&gt;." in page
     assert not re.search(r"(src|href)=|@import|url\(|<script", page)
     assert "case 3: &lt;b&gt;more&lt;/b&gt; than ε" in page
 

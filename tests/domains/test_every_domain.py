@@ -138,6 +138,23 @@ def test_what_was_encoded_before_does_not_show(make: Callable[[], Domain]) -> No
         np.testing.assert_array_equal(ask(fresh), ask(used))
 
 
+@pytest.mark.parametrize("make", DOMAINS.values(), ids=DOMAINS)
+def test_a_point_has_its_code_whatever_comes_with_it(make: Callable[[], Domain]) -> None:
+    """Alone, in company, in any order, first or last: on corners of cells, inside and outside."""
+    domain, other, rng = make(), make(), np.random.default_rng(4)
+    points = spread(domain, 120, key=5)
+    if points.dtype.kind == "f":
+        corners = domain.bounds(levels_of(domain, 60)[-1])[:, : points.shape[1]]
+        points = np.concatenate([points, corners, points[:20] + 1e6, points[:5] + np.nan]).view(type(points))
+    codes, inside = domain.encode(points)
+    order = rng.permutation(len(points))
+    few = np.split(order, np.sort(rng.choice(len(points), len(points) * 2 // 3, replace=False)))
+    for rows in [*few, np.arange(120), np.flatnonzero(inside), np.flatnonzero(inside)[::-1][1:]]:
+        some, there = other.encode(points[rows])
+        np.testing.assert_array_equal(there, inside[rows])
+        np.testing.assert_array_equal(some[there], codes[rows][there])
+
+
 def test_codes_and_nodes_agree(domain: Domain) -> None:
     for level, nodes in enumerate(levels_of(domain)):
         assert (domain.levels(nodes) == level).all()

@@ -32,6 +32,8 @@ _NOISY_CALLS = {
 }  # fmt: skip
 """Methods that return noisy values, or nothing: mechanisms, counters, noise."""
 _LOGS = ("_LOG.", "logging.", "logger.", "log.", "warnings.", "typer.echo", "sys.stderr.", "sys.stdout.", "console.")
+_LOGGING = {"debug", "info", "warning", "warn", "error", "exception", "critical", "echo", "secho", "add_note"}
+"""Whatever they are methods of: a logger under any name, also one that is made on the spot."""
 _PUBLIC = {"Release", "Estimate", "publish", "put_once", "write_manifest", "metadata"}
 
 DECIDING = (
@@ -173,16 +175,22 @@ class _Scope:
     def disclosures(self) -> Iterator[tuple[int, str]]:
         """Yield what goes where it must not."""
         for node in ast.walk(self._function):
-            if isinstance(node, ast.Raise) and node.exc is not None and self._given(node.exc):
-                yield node.lineno, "a private value in an error"
-            elif isinstance(node, ast.Call) and self._given(node):
+            said = self._says(node)
+            if said is not None and self._given(said):
+                yield said.lineno, "a private value in an error"
+            if isinstance(node, ast.Call) and self._given(node):
                 name = dotted(node.func)
-                if name == "print" or name.startswith(_LOGS):
+                if name == "print" or name.startswith(_LOGS) or getattr(node.func, "attr", "") in _LOGGING:
                     yield node.lineno, "a private value in a message"
                 elif (name.rsplit(".", 1)[-1] or getattr(node.func, "attr", "")) in _PUBLIC:
                     yield node.lineno, "a private value in what is public"
             elif isinstance(node, ast.If | ast.While | ast.IfExp | ast.Assert) and self._decides(node.test):
                 yield node.lineno, "a private value decides"
+
+    @staticmethod
+    def _says(node: ast.AST) -> ast.expr | None:
+        """Return the error that a statement raises, or the text that an assertion fails with."""
+        return node.exc if isinstance(node, ast.Raise) else node.msg if isinstance(node, ast.Assert) else None
 
     def _decides(self, test: ast.expr) -> bool:
         return self._module in DECIDING and self.private(test)

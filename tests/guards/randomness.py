@@ -20,8 +20,10 @@ ROOTS = (
     "phdstream.privacy",
     "phdstream.release",
     "phdstream.domains",
+    "phdstream.io.sinks.estimates",
+    "phdstream.io.sinks.writers",
 )
-"""What makes a release of a tick's events: rooms, with all modules in them."""
+"""What makes a release of a tick's events, and its files: rooms, with all modules in them."""
 
 ALLOWED = {
     "phdstream.privacy.laplace:_random": "the operating system's randomness, of which all noise is made",
@@ -35,6 +37,8 @@ ALLOWED = {
 
 _MODULES = ("random", "secrets", "time", "uuid", "numpy.random", "sched", "timeit")
 _NAMES = ("os.urandom", "os.getrandom", "os.times", "os.getpid", "np.random", "numpy.random", "pc.random")
+_ENDS = ("random", "urandom", "getrandom")
+"""Of whatever they are attributes, also by another name, or as a text."""
 _CLOCKS = ("now", "utcnow", "today")
 """What reads the clock, of datetime and its like (which may well read a date that somebody wrote), also as a text."""
 _BUILTINS = ("hash", "id", "__import__", "eval", "exec")
@@ -80,11 +84,13 @@ def _uses(tree: ast.Module) -> Iterator[tuple[int, str]]:
             for name in [*whole, *([node.module] if isinstance(node, ast.ImportFrom) and node.module else [])]:
                 if name in (*_MODULES, *_NAMES, *_DYNAMIC) or name.split(".")[0] in _MODULES:
                     yield node.lineno, f"imports {name}"
-        elif isinstance(node, ast.Attribute) and dotted(node) in (*_NAMES, *_DYNAMIC):
-            yield node.lineno, f"uses {dotted(node)}"
+        elif isinstance(node, ast.Attribute) and (dotted(node) in (*_NAMES, *_DYNAMIC) or node.attr in _ENDS):
+            yield node.lineno, f"uses {ast.unparse(node)}"
         elif isinstance(node, ast.Call):
             if isinstance(node.func, ast.Name) and node.func.id in _BUILTINS:
                 yield node.lineno, f"calls {node.func.id}"
             texts = [part.value for part in node.args if isinstance(part, ast.Constant)]
             if getattr(node.func, "attr", "") in _CLOCKS or set(texts) & set(_CLOCKS):
                 yield node.lineno, "asks what time it is"
+            if set(texts) & set(_ENDS):
+                yield node.lineno, "names randomness"

@@ -22,7 +22,7 @@ from tests.noises import KnownNoise
 
 MECHANISM = "phdstream.streams.tracking.mechanism.mechanism"
 USES = ["np.random.default_rng().integers(3)", "hash('a')", "id(events)", "datetime.now().second"]
-USES += ["int(np.datetime64('now'))"]
+USES += ["int(np.datetime64('now'))", "xp.random.default_rng().integers(3)", "getattr(np, 'random').bytes(1)[0]"]
 GUARDS = {"randomness": (randomness, randomness.ALLOWED), "floats": (floats, floats.PUBLIC)}
 GUARDS |= {"disclosure": (disclosure, disclosure.ALLOWED)}
 
@@ -63,9 +63,10 @@ class TestRandomness:
         ],
     )
     def test_an_import_in_a_room_that_releases(self, statement: str) -> None:
-        """Also far from the noise: in the drawing of whole points, in a domain."""
-        for module in (MECHANISM, "phdstream.domains.apportion", "phdstream.streams.tracking.model.totals"):
-            line = "from phdstream.arrays import"
+        """Also far from the noise: in the drawing of whole points, in a domain, in the writing of files."""
+        far = ("phdstream.domains.apportion", "phdstream.streams.tracking.model.totals", "phdstream.io.sinks.estimates")
+        for module in (MECHANISM, *far):
+            line = "from phdstream."
             old = next(text for text in sources()[module].splitlines() if text.startswith(line))
             (found,) = {each.module for each in new("randomness", module, old, f"{old}\n{statement}")}
             assert found == module
@@ -94,11 +95,30 @@ class TestRandomness:
 class TestFloats:
     @pytest.mark.parametrize(
         "expression",
-        ["noisy * 1.0", "noisy / 1", "noisy.astype(np.float64)", "noisy + math.floor(2)", "np.sqrt(noisy)", "float(9)"],
-    )
+        ["noisy * 1.0", "noisy / 1", "noisy.astype(np.float64)", "noisy + math.floor(2)", "np.sqrt(noisy)", "float(9)",
+         "noisy + np.zeros(1)", "noisy.astype('f8')", "np.array(noisy, dtype='d')", "np.floor(noisy)", "np.rint(noisy)",
+         "np.bincount(zones, weights=noisy)", "np.full(3, noisy, np.float16)"],
+    )  # fmt: skip
     def test_on_the_way(self, expression: str) -> None:
         old = "        self._batch[kind] = self._nothing()[kind]\n"
         found = new("floats", MECHANISM, old, old + f"        noisy = {expression}\n")
+        assert {finding.function for finding in found} == {"Mechanism.count_zones"}
+
+    @pytest.mark.parametrize(
+        "statement", ["import numpy as xp", "from numpy import sqrt", "from math import exp", "import math as m"]
+    )
+    def test_numpy_by_another_name(self, statement: str) -> None:
+        old = "from phdstream.domains import ROOT\n"
+        assert len(new("floats", MECHANISM, old, f"{old}{statement}\n")) == 1
+
+    @pytest.mark.parametrize("place", ["_KINDS = TickEvents._fields\n", "class Mechanism:\n"])
+    def test_a_float_that_has_a_name(self, place: str) -> None:
+        own = place.startswith("class")
+        constant = f"{place}    half = 0.5\n\n" if own else f"{place}half = 0.5\n"
+        old = "        self._batch[kind] = self._nothing()[kind]\n"
+        changed = planted(MECHANISM, old, old + f"        noisy = noisy * {'self.' if own else ''}half\n")
+        changed[MECHANISM] = changed[MECHANISM].replace(place, constant)
+        found = [each for each in floats.findings(changed) if each.place not in floats.PUBLIC]
         assert [finding.function for finding in found] == ["Mechanism.count_zones"]
 
     def test_a_float_in_a_counter(self) -> None:
@@ -118,6 +138,10 @@ class TestDisclosure:
         [
             ('raise ValueError(f"{exact.within(nodes)}")', "a private value in an error"),
             ("raise ValueError(len(events))", "a private value in an error"),
+            ('assert nodes.size, f"{exact.within(nodes)}"', "a private value in an error"),
+            ('logging.getLogger("x").info("%s", events)', "a private value in a message"),
+            ("self._log.warning(exact.within(nodes))", "a private value in a message"),
+            ("error.add_note(str(exact.within(nodes)))", "a private value in a message"),
             ('print("counted", events)', "a private value in a message"),
             ('logging.info("%s", exact.within(nodes).sum())', "a private value in a message"),
             ('warnings.warn(f"{np.max(exact.within(nodes))} events")', "a private value in a message"),

@@ -50,18 +50,19 @@ class CanaryCheck:
     def run(self, effort: Effort, progress: Progress) -> Finding:
         """Guess canaries."""
         finding = Finding(self.name, self.shows, failure_probability=FAILURE, epsilon=_EPSILON, lower_bound=0.0)
+        finding.seeds = (effort.seed, effort.seed)
         stages, power = len(_METHODS) * (1 + len(_PLANTED)), []
         for done, method in enumerate(_METHODS):
             at = done * (1 + len(_PLANTED))
             progress(at, stages)
-            seen = _guessed(method, _EPSILON, effort.seconds(10.0))
+            seen = _guessed(method, _EPSILON, effort.seconds(10.0), effort.seed)
             bound = lower_bound(seen.right, seen.of, FAILURE / len(_METHODS))
             finding.lower_bound = max(finding.lower_bound or 0.0, bound)
             finding.samples += seen.of
             finding.trials += 1
             if bound > _EPSILON:
                 finding.violated(f"{method.__name__}: an attacker reaches ε = {bound:.3g} of the promised {_EPSILON:g}")
-            power.append(_found_from(method, seen.of, effort.seconds(2.0)))
+            power.append(_found_from(method, seen.of, effort.seconds(2.0), effort.seed))
             progress(at + 1 + len(_PLANTED), stages)
         finding.excess_found = max(power) - 1 if all(map(math.isfinite, power)) else None
         finding.ended = f"{finding.samples:,} canaries were guessed"
@@ -75,9 +76,9 @@ def _said(method: str, factor: float) -> str:
     return f"{method}: of those tried, the least excess found with 95% power is an ε that is {factor:g} times too large"
 
 
-def _guessed(method: Any, epsilon: float, seconds: float) -> _Guesses:
-    """Run streams until the time is up, and guess the canaries of each."""
-    rng, right, of = np.random.default_rng(int(time.time_ns())), 0, 0
+def _guessed(method: Any, epsilon: float, seconds: float, seed: int) -> _Guesses:
+    """Run streams until the time is up, and guess the canaries of each. Coins are of the seed; noise has none."""
+    rng, right, of = np.random.default_rng((seed, 9)), 0, 0
     centres = (np.arange(1 << _DEPTH) + 0.5) / (1 << _DEPTH)
     until = time.monotonic() + seconds
     while not of or time.monotonic() < until:
@@ -103,11 +104,11 @@ def lower_bound(right: int, of: int, failure: float) -> float:
     return max(0.0, math.log(low / (1 - low))) if 0 < low < 1 else 0.0
 
 
-def _found_from(method: Any, of: int, seconds: float) -> float:
+def _found_from(method: Any, of: int, seconds: float, seed: int) -> float:
     """Return the least factor by which ε may be exceeded and is found with 95% power; infinity if none is."""
-    rng = np.random.default_rng(7)
+    rng = np.random.default_rng((seed, 7))
     for factor in _PLANTED:
-        seen = _guessed(method, _EPSILON * factor, seconds)
+        seen = _guessed(method, _EPSILON * factor, seconds, seed)
         drawn = rng.binomial(of, seen.right / max(seen.of, 1), size=200).tolist()
         if np.mean([lower_bound(right, of, FAILURE / len(_METHODS)) > _EPSILON for right in drawn]) >= 0.95:
             return factor

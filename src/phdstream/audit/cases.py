@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from phdstream.arrays import Ints
 from phdstream.domains import ROOT, Box, Cube, Domain, Hierarchy
+from phdstream.domains.product import Category, Product
 from phdstream.privacy import Event, Record, Unit, User
 from phdstream.streams.paper.counters import BinaryTree, Block, by_level
 from phdstream.streams.paper.stream import PHDStream
@@ -21,6 +22,7 @@ from phdstream.streams.tracking import TrackingParameters, TrackingStream
 __all__ = ["Case", "Tick", "configured_case", "random_case", "unrelated_ticks"]
 
 Make = Callable[[], Stream]
+_LONGEST_WAIT = 30
 _ALL, _BESIDE = "u{}", "u1\0"
 """Users; the one more has a name that a careless comparison would take for another's."""
 
@@ -40,7 +42,8 @@ class Tick:
     def with_one_more(self, kind: int, point: NDArray[Any], at: int) -> Tick:
         """Return the tick with an event more, of the unit that is one more."""
         points, users = list(self.points), [list(names) for names in self.users]
-        points[kind] = np.concatenate([points[kind][:at], point, points[kind][at:]])
+        joined = np.concatenate([points[kind][:at], point, points[kind][at:]])
+        points[kind] = joined.view(type(point))  # a product knows its own rows by their type
         users[kind].insert(at, _BESIDE)
         return Tick(points, users)
 
@@ -94,6 +97,7 @@ _DOMAINS: dict[str, Callable[[], Domain]] = {
     "line": lambda: Box([(0, 1)], depth=6),
     "cube": lambda: Cube(5),
     "hierarchy": lambda: Hierarchy({"a": ["a1", "a2", "a3"], "b": ["b1", "b2"]}),
+    "rows": lambda: Product(Box([(0, 1)], depth=4), Category("kind", ["a", "b", "c"])),
 }
 _OPTIONS: list[dict[str, Any]] = [
     {}, {}, {"window": 3}, {"start_after": 3}, {"max_nodes": 25}, {"insert_only": True},
@@ -118,13 +122,16 @@ def _pick(rng: np.random.Generator, from_these: Sequence[Any]) -> Any:
 
 def _case(name: str, make: Make, rng: np.random.Generator) -> Case:
     stream = make()
-    number = int(rng.integers(4, 10)) + min(stream.start_after - 1, 3)
-    sizes = [(int(rng.choice([0, 3, 60])), int(rng.choice([0, 2, 20]))) for _ in range(number)]
-    ticks = [_tick(stream, rng, size) for size in sizes]
+    before, window = stream.start_after - 1, stream.setting.window
+    wait = min(window or _LONGEST_WAIT, _LONGEST_WAIT)
+    number = before + int(rng.integers(4, 10)) + (wait if window and rng.random() < 0.3 else 0)  # then records expire
+    quiet = max(0, before - wait)  # of a long wait for the start the end will do
+    sizes = [(int(rng.choice([0, 3, 60])), int(rng.choice([0, 2, 20]))) for _ in range(quiet, number)]
+    ticks = [_tick(stream, rng, size) for size in [(0, 0)] * quiet + sizes]
     kinds = _unit_events(stream.unit, stream.deletes, rng)
     more, place = list(ticks), _points(stream.domain, rng, 1)
     nowhere = place.dtype.kind == "f" and bool(rng.random() < 0.15)  # it is no event then, and costs nothing
-    when = sorted(int(rng.integers(number)) if rng.random() < 0.7 else 0 for _ in kinds)
+    when = sorted(int(rng.integers(quiet, number)) if rng.random() < 0.7 else 0 for _ in kinds)
     for kind, tick in zip(kinds, when, strict=True):
         point = place if rng.random() < 0.7 else _points(stream.domain, rng, 1)
         point = point + np.nan if nowhere else point

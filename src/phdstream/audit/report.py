@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
@@ -143,12 +144,17 @@ def _row(check: dict[str, Any]) -> str:
     notes = "".join(f"<li>{escape(line)}</li>" for line in check["notes"])
     kind = check["status"].replace(" ", "-")
     return (
-        f"<tr><td><b>{escape(check['check'])}</b><br>{escape(check['shows'])}"
+        f"<tr><td><b>{escape(check['check'])}</b><br>{_text(check['shows'])}"
         + (f"<ul class=bad>{bad}</ul>" if bad else "")
         + (f"<ul>{notes}</ul>" if notes else "")
         + f'</td><td><span class="mark {kind}">{escape(_STATUS[check["status"]])}</span></td>'
         + f"<td>{'<br>'.join(seen)}</td><td>{_found(check)}{loss}</td></tr>"
     )
+
+
+def _text(plain: str) -> str:
+    """Return text as HTML, with what stands in backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(plain))
 
 
 _STATUS = {"held": "nothing found", "violated": "violated", "left out": "left out"}

@@ -17,6 +17,7 @@ import numpy as np
 
 from phdstream.arrays import Ints
 from phdstream.errors import StateError
+from phdstream.privacy.proved import check_ours
 from phdstream.streams.code_counts import CodeCounts
 
 __all__ = ["Engine", "ExactCounts", "HeldEvents", "LocalEngine", "close_engine", "engine_named", "open_engine"]
@@ -101,7 +102,8 @@ class LocalEngine:
 
 
 def open_engine(engine: Engine) -> None:
-    """Let streams of this process find an engine by its name."""
+    """Let streams of this process find an engine by its name. One of one's own is refused: its answers are trusted."""
+    check_ours("engine", engine)
     _OPEN[engine.name] = engine
 
 

@@ -42,7 +42,8 @@ def _claim(setting: Setting, method: Method) -> str:
 
 def _unproved(setting: Setting, method: Method) -> list[str]:
     """Return what the promise rests on that is not proved here, and who vouches for it."""
-    said = [vouched_for("source of noise", method.noise), vouched_for("domain", setting.domain), *method.unproved()]
+    parts = [("source of noise", method.noise), *setting.parts]
+    said = [*(vouched_for(what, part) for what, part in parts), *method.unproved()]
     return [each for each in said if each]
 
 

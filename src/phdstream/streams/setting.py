@@ -11,7 +11,7 @@ import numpy as np
 from phdstream.domains import Domain
 from phdstream.errors import InputError, check_whole, shown
 from phdstream.privacy import ExactNoise, Noise, Unit
-from phdstream.privacy.proved import check_proved
+from phdstream.privacy.proved import check_ours, check_proved
 
 __all__ = ["Setting", "checked_noise"]
 
@@ -40,7 +40,9 @@ class Setting:
             raise InputError(
                 "unit must say to whom ε is promised: Event(), Record() or User(inserts=..., deletes=...)."
             )
-        check_proved("domain", self.domain)
+        check_ours("unit of privacy", self.unit)
+        for what, part in self.parts:
+            check_proved(what, part)
         check_whole("start_after", self.start_after)
         check_whole("max_nodes", self.max_nodes, least=self.domain.fanout + 1)
         if self.window is not None:
@@ -53,6 +55,13 @@ class Setting:
             object.__setattr__(self, name, value)
         if self.window is not None:
             object.__setattr__(self, "window", int(self.window))
+
+    @property
+    def parts(self) -> list[tuple[str, object]]:
+        """The domain and what it is made of, each with what it is: all of them say which code a point has."""
+        place = self.domain.location
+        more: list[tuple[str, object]] = [] if place is self.domain else [("place", place)]
+        return [("domain", self.domain), *more, *(("attribute", each) for each in self.domain.attributes)]
 
     @cached_property
     def summary(self) -> dict[str, Any]:

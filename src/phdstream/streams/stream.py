@@ -14,6 +14,7 @@ import numpy as np
 from phdstream.domains import Domain, domain_from_dict
 from phdstream.errors import StateError
 from phdstream.privacy import Budget, Noise, Unit, noise_from_dict, unit_from_dict
+from phdstream.privacy.proved import check_ours
 from phdstream.release import Release
 from phdstream.release.estimate import Estimate
 from phdstream.release.shown import card_html
@@ -37,6 +38,7 @@ class Stream:
     method: ClassVar[str]
 
     def __init__(self, setting: Setting, method: Method) -> None:
+        check_ours("method", method)
         self.setting, self._method = setting, method
         self.tick = 0
         self._key = method.noise.key()
