@@ -190,6 +190,18 @@ function fillTexts(head) {
   for (const [id, key] of [["map", "map"], ["map-b", "map_b"], ["time-bar", "time"], ["over-time-table", "table_over_time"], ["areas-table", "table_areas"], ["cells-table", "table_cells"]]) byId(id).setAttribute("aria-label", say(key));
 }
 
+/** Wait until an element has a size: a hidden tab of a notebook, or a frame far down in one, has none yet. */
+function laidOut(part) {
+  return new Promise((done) => {
+    const watch = new ResizeObserver(() => {
+      if (!part.clientWidth || !part.clientHeight) return;
+      watch.disconnect();
+      done();
+    });
+    watch.observe(part);
+  });
+}
+
 async function start() {
   const shell = JSON.parse(byId("head").textContent);
   fillTexts(shell);
@@ -199,6 +211,7 @@ async function start() {
   document.title = (head.simulated ? `[${head.privacy}] ` : "") + (head.title || say("title"));
   byId("simulated").hidden = !head.simulated;
   byId("made").textContent = say("made", { version: head.promise.version });
+  await laidOut(byId("map"));
   const page = new Page(source);
   globalThis.page = page;
   await page.refresh({});
