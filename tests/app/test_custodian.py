@@ -169,7 +169,9 @@ def test_rows_have_their_place_on_the_map_and_their_attributes_in_tables(tmp_pat
     """What was dropped of files is said too: a value in no list, a place outside, what cannot be read, other times."""
     domain = '[domain]\ntype = "product"\n[domain.place]\ntype = "box"\nbounds = [[-74.03, -73.90], [40.69, 40.89]]\n'
     domain += '[[domain.attributes]]\ntype = "category"\nname = "fare"\nvalues = ["single", "day"]\n'
-    text = re.sub(r"\[domain\][^\[]*bounds[^\n]*\n[^\n]*\n", domain, CONFIG).replace('user = "who"', 'bad_rows = "drop"')
+    text = re.sub(r"\[domain\][^\[]*bounds[^\n]*\n[^\n]*\n", domain, CONFIG).replace(
+        'user = "who"', 'bad_rows = "drop"'
+    )
     text = re.sub(r"unit = .*", 'unit = "event"', text).split("[account]")[0]
     rng = np.random.default_rng(1)
     lines = [f"2024-03-0{1 + i % 4} 08:00:00,{x:.4f},{y:.4f},{'single' if i % 3 else 'day'}"

@@ -8,9 +8,12 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+import phdstream as phd
+import phdstream.errors
 from phdstream.app.config import load_config
 from tests.packaging.environment import ROOT
 from tests.service.api.served import Served, listening
@@ -81,3 +84,11 @@ def test_every_block_of_configuration_can_be_read(tmp_path: Path) -> None:
             load_config(tmp_path / "stream.toml")
             whole += 1
     assert whole >= 3
+
+
+def test_the_reference_has_every_public_name() -> None:
+    listed = (ROOT / "docs" / "api.md").read_text()
+    names = {name for name in phd.__all__ if not isinstance(getattr(phd, name), str | ModuleType)}
+    errors = {f"errors.{name}" for name in phd.errors.__all__ if isinstance(getattr(phd.errors, name), type)}
+    for name in names | errors:
+        assert re.search(rf"^   {re.escape(name)}$", listed, re.MULTILINE), name
