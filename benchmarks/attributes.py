@@ -314,18 +314,28 @@ def tables() -> str:
         ours = f"product, {_default(STREAMS[stream])}"
         products = [name for name in methods_there if name.startswith("product, ")]
         others = [name for name in methods_there if name not in products and name != INTERVALS]
-        short = {name: name.removeprefix("product, ") + (" (the default)" if name == ours else "") for name in products}
+        short = {name: _short(name) + (" (the default)" if name == ours else "") for name in products}
         parts += [
             f"### {stream}\n",
             *_table(
                 own,
                 {others[0]: others[0], ours: "product"}
-                | {n: n for n in others[1:]}
-                | {INTERVALS: "product: 90% intervals cover"},
+                | {name: _short(name) for name in others[1:]}
+                | {INTERVALS: "90% intervals of the product hold"},
             ),
         ]
         parts += ["", "By schedule; last the geometric mean:\n", *_table(own, short, mean=True), ""]
     return "\n".join(parts)
+
+
+def _short(method: str) -> str:
+    """Return what a column is called: the method, in few words."""
+    return (
+        method.removeprefix("product, ")
+        .replace(APART, "a stream for each ")
+        .replace(" levels of the place a turn", " levels a turn")
+        .replace(" level of the place a turn", " level a turn")
+    )
 
 
 def _default(data: Data) -> str:
