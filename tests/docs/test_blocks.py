@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -11,9 +12,12 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from click import Context
+from typer.main import get_command
 
 import phdstream as phd
 import phdstream.errors
+from phdstream.app.cli import app as command_line
 from phdstream.app.config import load_config
 from tests.packaging.environment import ROOT
 from tests.service.api.served import Served, listening
@@ -92,3 +96,20 @@ def test_the_reference_has_every_public_name() -> None:
     errors = {f"errors.{name}" for name in phd.errors.__all__ if isinstance(getattr(phd.errors, name), type)}
     for name in names | errors:
         assert re.search(rf"^   {re.escape(name)}$", listed, re.MULTILINE), name
+
+
+def test_every_command_that_pages_show_is_one() -> None:
+    """Each ``phdstream`` line of a block of shell is parsed: subcommands, options and their values."""
+    group, shown = get_command(command_line), set()
+    for page in PAGES:
+        for line in "\n".join(blocks(page, "sh")).replace("\\\n", " ").splitlines():
+            words = shlex.split(line, comments=True)
+            if not words or words[0] != "phdstream":
+                continue
+            words = words[1 : words.index(">") if ">" in words else None]
+            if not words[0].startswith("-"):
+                subcommand = group.get_command(Context(group), words[0])
+                assert subcommand is not None, f"{page.name}: {line}"
+                subcommand.make_context(words[0], words[1:])
+            shown.add(words[0])
+    assert shown >= {"account", "audit", "check", "demo", "doctor", "evaluate", "plan", "report", "run", "serve"}
