@@ -141,6 +141,7 @@ def test_rows_come_and_go(release: phd.Release) -> None:
     assert sample.dtype.names == ("x", "y", "vehicle", "age", "hour")
     assert abs(len(sample) - release.total) < 1
     assert changes.to_table().column_names == [*sample.dtype.names, "sign"]
+    assert list(changes.to_table("geopandas").columns) == ["vehicle", "age", "hour", "sign", "geometry"]
     points = release.sample("geopandas")
     assert list(points.columns) == ["tick", "vehicle", "age", "hour", "geometry"]
     cells = release.cells()

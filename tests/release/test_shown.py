@@ -84,6 +84,15 @@ def test_counts_show_intervals_and_say_what_they_hold() -> None:
     assert "simulated, not private" in repr(counts)
 
 
+def test_changes_say_how_many_and_what_is_promised() -> None:
+    release = city_releases(2)[-1]
+    changes = release.changes()
+    said = f"<Changes of tick 2: {len(changes.inserts):,} points appeared, {len(changes.deletes):,} disappeared; "
+    assert repr(changes) == said + "simulated, not private>"
+    assert f"{len(changes.inserts):,} synthetic points" in changes._repr_html_()
+    assert f"about {release.total:,.0f} points, " in repr(release)
+
+
 def test_names_are_no_html() -> None:
     hostile = "<script>alert(1)</script>"
     shown = card_html(hostile, [(hostile, hostile)], hostile) + table_html(hostile, [(hostile,), (hostile,)], hostile)
