@@ -32,7 +32,9 @@ def test_a_stream_says_what_it_promises(tmp_path: Path) -> None:
     assert "after 0 ticks" in repr(stream)
     with phd.durable(tmp_path / "state", private_stream()) as kept:
         assert PROMISE in repr(kept)
-        assert "Durable TrackingStream" in parsed(kept._repr_html_())
+        assert "Durable TrackingStream after 0 ticks" in parsed(kept._repr_html_())
+        kept.update(np.zeros((5, 2)))
+        assert "after 1 tick " in parsed(kept._repr_html_())
 
 
 def test_a_release_shows_its_promise_and_a_small_picture() -> None:
