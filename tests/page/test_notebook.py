@@ -42,6 +42,7 @@ def test_it_works_inside_a_notebook(release: phd.Release, tmp_path: Path) -> Non
         frame = page.frame_locator("iframe")
         frame.locator("body[data-ready=yes]").wait_for()
         assert "could not be shown" not in frame.locator("body").inner_text()
+        assert not frame.get_by_role("button", name="Play").is_visible()  # there is one tick only
         frame.get_by_role("button", name="Take what the map shows").click()
         assert "most likely between" in frame.locator("#answer").inner_text()
         assert frame.get_by_role("button", name="link").count() == 0

@@ -59,6 +59,8 @@ class Page {
       byId("pick").replaceChildren(element("option", { value: "" }, say("pick_none")),
         ...this.head.layer.areas.map(({ name }, i) => element("option", { value: i }, name)));
     }
+    const alone = this.head.kind === "file" && this.source.ticks.length === 1;  // no other moment will come
+    byId("time-bar").hidden = byId("changes").parentElement.hidden = byId("compare").parentElement.hidden = alone;
     byId("approximate").hidden = !(this.head.kind === "file" && !this.head.levels);
     for (const id of ["all-cells", "all-areas"]) on(id, "toggle", () => this.#tables());
   }
