@@ -10,7 +10,7 @@ over the whole stream, and is asked the same questions of `count` at the same ti
 - **places alone**: one stream of the same events without attributes (what attributes cost);
 - **one stream each**: for one attribute, a stream of places for each of its values. An event has one value, so each
   stream may spend all of ε (parallel composition). That holds for the unit of an event only: a user's events have many
-  values, so under `User` the streams would have to share ε, and the product would not.
+  values, so under `User` the streams have to **share ε**, and the product does not: the same with a part of ε each.
 
 Errors are weighted: the sum of |estimate - true| over the sum of true counts; publishing nothing has 1.
 """
@@ -38,6 +38,7 @@ TABLE = DOCS / "results" / "attributes.csv"
 PAGE = DOCS / "attributes.md"
 QUERIES = {"small": 300, "medium": 150, "large": 60}
 SEEDS, EPSILON = (1, 2, 3), 1.0
+APART, SHARED = "one stream for each ", ", sharing ε"
 INTERVALS = "share of 90% intervals that hold the true count"
 _BEGIN, _END = "<!-- tables -->", "<!-- end of tables -->"
 NEW_YORK = {"bounds": [(-74.3, -73.65), (40.5, 41.0)], "depth": 24, "names": ("lon", "lat")}
@@ -208,9 +209,10 @@ def trial(data: Data, truth: Truth, method: str, schedule: list[str] | None, see
                 return None if attributes else release.count(truth.queries[str(size)]).value.reshape(-1, 1)
 
             each.append(errors(truth, tick, alone))
-    elif method.startswith("one stream for each "):
-        at = [a.name for a in truth.domain.attributes].index(method.rsplit(" ", 1)[1])
-        each = _apart(data, truth, at, fixed, seed)
+    elif method.startswith(APART):
+        name = method.removeprefix(APART).removesuffix(SHARED)
+        at = [a.name for a in truth.domain.attributes].index(name)
+        each = _apart(data, truth, at, fixed, seed, shared=method.endswith(SHARED))
     else:
         domain = phd.Product(truth.place, *data.attributes, schedule=schedule)
         stream = phd.TrackingStream(domain, EPSILON, phd.Event(), **fixed)
@@ -237,12 +239,13 @@ def coverage(data: Data, truth: Truth, seed: int) -> dict[str, float]:
     return {name: float(np.mean(each)) for name, each in found.items()}
 
 
-def _apart(data: Data, truth: Truth, at: int, fixed: dict[str, Any], seed: int) -> list[dict[str, float]]:
-    """Return the errors of one stream of places for each value of an attribute, each with all of ε."""
+def _apart(data: Data, truth: Truth, at: int, fixed: dict[str, Any], seed: int, shared: bool) -> list[dict[str, float]]:
+    """Return the errors of one stream of places for each value of an attribute, each with all of ε or its part."""
     many, answers = len(truth.domain.attributes[at]), dict[int, list[dict[str | None, Floats]]]()
+    epsilon = EPSILON / many if shared else EPSILON
     for value in range(many):
         noise = phd.Simulation(seed * 1000 + value)
-        stream = phd.TrackingStream(truth.place, EPSILON, phd.Event(), **fixed | {"noise": noise})
+        stream = phd.TrackingStream(truth.place, epsilon, phd.Event(), **fixed | {"noise": noise})
         own = truth.values[:, at] == value
         for tick, release in run_one(
             stream, data, truth, lambda tick, own=own: truth.points[(truth.tick == tick) & own, :2]
@@ -269,8 +272,8 @@ def methods(truth: Truth) -> Iterator[tuple[str, list[str] | None, bool]]:
     yield "places alone", None, True
     for name, schedule in schedules(depths).items():
         yield f"product, {name}", schedule, tuple(schedule) == truth.domain.schedule
-    for attribute in truth.domain.attributes:
-        yield f"one stream for each {attribute.name}", None, True
+    for attribute, end in product(truth.domain.attributes, ("", SHARED)):
+        yield f"{APART}{attribute.name}{end}", None, True
 
 
 def run(folder: Path) -> None:
@@ -311,18 +314,28 @@ def tables() -> str:
         ours = f"product, {_default(STREAMS[stream])}"
         products = [name for name in methods_there if name.startswith("product, ")]
         others = [name for name in methods_there if name not in products and name != INTERVALS]
-        short = {name: name.removeprefix("product, ") + (" (the default)" if name == ours else "") for name in products}
+        short = {name: _short(name) + (" (the default)" if name == ours else "") for name in products}
         parts += [
             f"### {stream}\n",
             *_table(
                 own,
                 {others[0]: others[0], ours: "product"}
-                | {n: n for n in others[1:]}
-                | {INTERVALS: "product: 90% intervals cover"},
+                | {name: _short(name) for name in others[1:]}
+                | {INTERVALS: "90% intervals of the product hold"},
             ),
         ]
         parts += ["", "By schedule; last the geometric mean:\n", *_table(own, short, mean=True), ""]
     return "\n".join(parts)
+
+
+def _short(method: str) -> str:
+    """Return what a column is called: the method, in few words."""
+    return (
+        method.removeprefix("product, ")
+        .replace(APART, "a stream for each ")
+        .replace(" levels of the place a turn", " levels a turn")
+        .replace(" level of the place a turn", " level a turn")
+    )
 
 
 def _default(data: Data) -> str:

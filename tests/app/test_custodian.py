@@ -88,7 +88,7 @@ def test_it_says_what_the_operator_must_know(config: Path, tmp_path: Path) -> No
     assert "Ticks taken 4 Releases 4 in out" in text
     assert "Beyond a user's bound 2: counted nowhere" in text
     assert "1,269 seen; 1 have used all their inserts" in text
-    assert re.search(r"4 2024-03-05 00:00 [\d,]+ [\d,]+ to [\d,]+ 318 ", text)
+    assert re.search(r"4 2024-03-04 [\d,]+ [\d,]+ to [\d,]+ 318 ", text)
     assert "Drawn: 2 by 1 stream. Left: 2." in text
     assert "small: 0.03% of the domain each" in text
     assert "The park" in text
@@ -162,4 +162,38 @@ def test_named_places_have_a_report_and_no_map(tmp_path: Path) -> None:
     run(config, now=NOW)
     shown = text_of(write_custodian_report(config, tmp_path / "p.html"))
     assert "How accurate it is expected to be" in shown
-    assert re.search(r"4 2024-03-05 00:00 [\d,]+ [\d,]+ to [\d,]+ 60 ", shown)
+    assert re.search(r"4 2024-03-04 [\d,]+ [\d,]+ to [\d,]+ 60 ", shown)
+
+
+def test_rows_have_their_place_on_the_map_and_their_attributes_in_tables(tmp_path: Path) -> None:
+    """What was dropped of files is said too: a value in no list, a place outside, what cannot be read, other times."""
+    domain = '[domain]\ntype = "product"\n[domain.place]\ntype = "box"\nbounds = [[-74.03, -73.90], [40.69, 40.89]]\n'
+    domain += '[[domain.attributes]]\ntype = "category"\nname = "fare"\nvalues = ["single", "day"]\n'
+    text = re.sub(r"\[domain\][^\[]*bounds[^\n]*\n[^\n]*\n", domain, CONFIG).replace(
+        'user = "who"', 'bad_rows = "drop"'
+    )
+    text = re.sub(r"unit = .*", 'unit = "event"', text).split("[account]")[0]
+    rng = np.random.default_rng(1)
+    lines = [f"2024-03-0{1 + i % 4} 08:00:00,{x:.4f},{y:.4f},{'single' if i % 3 else 'day'}"
+             for i, (x, y) in enumerate(_places(rng, 900))]  # fmt: skip
+    lines += ["2024-03-01 08:00:00,-73.95,40.75,month"] * 5 + ["2024-03-02 08:00:00,-70.0,40.75,day"] * 4
+    lines += ["yesterday,-73.95,40.75,day"] * 3 + ["2024-02-02 08:00:00,-73.95,40.75,day"] * 2
+    (tmp_path / "events.csv").write_text("\n".join(["time,lon,lat,fare", *lines]) + "\n")
+    (tmp_path / "stream.toml").write_text(text)
+    write_layer(tmp_path / "wards.geojson")
+    run(load_config(tmp_path / "stream.toml"), now=NOW)
+    with (tmp_path / "events.csv").open("a") as file:
+        file.write("2024-03-03 23:00:00,-73.95,40.75,day\n")
+    run(load_config(tmp_path / "stream.toml"), now=NOW)
+    done = phdstream("report", "stream.toml", "--layer", "wards.geojson", cwd=tmp_path)
+    assert "report.html" in done.stdout.replace("\n", ""), done.stderr
+    page = private_report(tmp_path / "stream.toml")
+    shown = text_of(page)
+    assert page.read_text().count("data:image/png") == 2
+    assert re.search(r"By fare fare Count 95% interval Margin Of it noise single [\d,]+ ", shown)
+    assert "The park" in shown
+    for line in (
+        "Could not be read 3:", "Outside the domain 9: another place, or a value", "Before the first tick 2:",
+        "Too late 1: their tick was released already",
+    ):  # fmt: skip
+        assert line in shown, line

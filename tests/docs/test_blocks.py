@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+from typer.testing import CliRunner
 
+import phdstream as phd
+import phdstream.errors
+from phdstream.app.cli import app as command_line
 from phdstream.app.config import load_config
 from tests.packaging.environment import ROOT
 from tests.service.api.served import Served, listening
@@ -81,3 +87,26 @@ def test_every_block_of_configuration_can_be_read(tmp_path: Path) -> None:
             load_config(tmp_path / "stream.toml")
             whole += 1
     assert whole >= 3
+
+
+def test_the_reference_has_every_public_name() -> None:
+    listed = (ROOT / "docs" / "api.md").read_text()
+    names = {name for name in phd.__all__ if not isinstance(getattr(phd, name), str | ModuleType)}
+    errors = {f"errors.{name}" for name in phd.errors.__all__ if isinstance(getattr(phd.errors, name), type)}
+    for name in names | errors:
+        assert re.search(rf"^   {re.escape(name)}$", listed, re.MULTILINE), name
+
+
+def test_every_command_that_pages_show_is_one() -> None:
+    """Each ``phdstream`` line of a block of shell is parsed: its subcommand and its options are there."""
+    shown = set()
+    for page in PAGES:
+        for line in "\n".join(blocks(page, "sh")).replace("\\\n", " ").splitlines():
+            words = shlex.split(line, comments=True)
+            if not words or words[0] != "phdstream":
+                continue
+            words = words[1 : words.index(">") if ">" in words else None]
+            parsed = CliRunner().invoke(command_line, [*words, "--help"])
+            assert parsed.exit_code == 0, f"{page.name}: {line}: {parsed.output}"
+            shown.add(words[0])
+    assert shown >= {"account", "audit", "check", "demo", "doctor", "evaluate", "plan", "report", "run", "serve"}

@@ -42,6 +42,31 @@ def test_it_works_inside_a_notebook(release: phd.Release, tmp_path: Path) -> Non
         frame = page.frame_locator("iframe")
         frame.locator("body[data-ready=yes]").wait_for()
         assert "could not be shown" not in frame.locator("body").inner_text()
+        assert not frame.get_by_role("button", name="Play").is_visible()  # there is one tick only
         frame.get_by_role("button", name="Take what the map shows").click()
         assert "most likely between" in frame.locator("#answer").inner_text()
         assert frame.get_by_role("button", name="link").count() == 0
+
+
+@pytest.mark.slow
+@needs_browser
+@pytest.mark.parametrize("before", ["<div style='height:9000px'></div><div>", "<div id=tab style='display:none'>"])
+def test_it_waits_until_it_is_seen(release: phd.Release, tmp_path: Path, before: str) -> None:
+    """A frame that has no size when it is loaded, far below or in a hidden tab, is drawn when it has one; hidden again,
+    it does no harm.
+    """
+    notebook = tmp_path / "notebook.html"
+    notebook.write_text(f"<!doctype html><meta charset=utf-8>{before}{release.explore()._repr_html_()}</div>")
+    with opened(file_address(notebook), ready=False, viewport={"width": 1200, "height": 800}) as page:
+        page.wait_for_timeout(300)
+        page.evaluate("document.getElementById('tab')?.removeAttribute('style'); scrollTo(0, 9000)")
+        frame = page.frame_locator("iframe")
+        frame.locator("body[data-ready=yes]").wait_for()
+        assert "could not be shown" not in frame.locator("body").inner_text()
+        canvas = "() => document.querySelector('.page-canvas').width"
+        assert page.frames[1].evaluate(canvas) > 600
+        page.evaluate("document.querySelector('iframe').style.display = 'none'")
+        page.wait_for_timeout(100)
+        page.evaluate("document.querySelector('iframe').style.display = ''")
+        frame.get_by_role("button", name="Take what the map shows").click()
+        assert "most likely between" in frame.locator("#answer").inner_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 import shapely
 
 import phdstream as phd
+from phdstream.domains import domain_from_dict
 from phdstream.errors import InputError
 from phdstream.release.soundness import faults
+from tests.page.folders import DAILY, write_folder
 
 gpd = pytest.importorskip("geopandas")
 
@@ -138,6 +141,7 @@ def test_rows_come_and_go(release: phd.Release) -> None:
     assert sample.dtype.names == ("x", "y", "vehicle", "age", "hour")
     assert abs(len(sample) - release.total) < 1
     assert changes.to_table().column_names == [*sample.dtype.names, "sign"]
+    assert list(changes.to_table("geopandas").columns) == ["vehicle", "age", "hour", "sign", "geometry"]
     points = release.sample("geopandas")
     assert list(points.columns) == ["tick", "vehicle", "age", "hour", "geometry"]
     cells = release.cells()
@@ -203,3 +207,22 @@ def test_names_of_places_are_grouped_by_too() -> None:
     assert release.count(["north"], where={"illness": "flu"}).value[0] == pytest.approx(300, abs=30)
     with pytest.raises(InputError, match="not on a map"):
         release.places()
+
+
+def test_no_column_of_a_table_hides_another(release: phd.Release, tmp_path: Path) -> None:
+    """No attribute has a name that tables use; a column of that name is read all the same."""
+    folder = phd.read_releases(write_folder(tmp_path / "releases", [release], DAILY))
+    tables = [
+        release.cells(), release.sample("arrow"), release.changes().to_table(), release.to_h3(1), release.table("age"),
+        folder.counts([shapely.box(0, 0, 1, 1)]),
+    ]  # fmt: skip
+    for name in {name for table in tables for name in table.column_names} - set(RIDES.names):
+        with pytest.raises(InputError, match=f"cannot be called '{name}'"):
+            phd.Product(CITY, phd.Category(name, ["a", "b"]))
+    named = phd.Product(
+        CITY, phd.Category("grade", ["a", "b"], column="value"), phd.Bins("size", [0, 1, 2], column="level")
+    )
+    stream = phd.TrackingStream(named, 4.0, phd.Event(), noise=phd.Simulation(1))
+    came = stream.update({"x": [1.0] * 300, "y": [1.0] * 300, "value": ["b"] * 300, "level": [1.5] * 300})
+    assert came.table(["grade", "size"])["value"].to_pylist()[3] == pytest.approx(300, abs=30)
+    assert came.domain.to_dict() == domain_from_dict(came.domain.to_dict()).to_dict()

@@ -32,7 +32,9 @@ def test_a_stream_says_what_it_promises(tmp_path: Path) -> None:
     assert "after 0 ticks" in repr(stream)
     with phd.durable(tmp_path / "state", private_stream()) as kept:
         assert PROMISE in repr(kept)
-        assert "Durable TrackingStream" in parsed(kept._repr_html_())
+        assert "Durable TrackingStream after 0 ticks" in parsed(kept._repr_html_())
+        kept.update(np.zeros((5, 2)))
+        assert "after 1 tick " in parsed(kept._repr_html_())
 
 
 def test_a_release_shows_its_promise_and_a_small_picture() -> None:
@@ -82,6 +84,15 @@ def test_counts_show_intervals_and_say_what_they_hold() -> None:
     assert "and 10 more" in text
     assert repr(counts).startswith("<Counts of 30, 95% intervals: ")
     assert "simulated, not private" in repr(counts)
+
+
+def test_changes_say_how_many_and_what_is_promised() -> None:
+    release = city_releases(2)[-1]
+    changes = release.changes()
+    said = f"<Changes of tick 2: {len(changes.inserts):,} points appeared, {len(changes.deletes):,} disappeared; "
+    assert repr(changes) == said + "simulated, not private>"
+    assert f"{len(changes.inserts):,} synthetic points" in changes._repr_html_()
+    assert f"about {release.total:,.0f} points, " in repr(release)
 
 
 def test_names_are_no_html() -> None:

@@ -39,18 +39,22 @@ def questions(release: phd.Release) -> dict[str, Callable[[str], Any]]:
         "to_h3": lambda to: release.to_h3(7, to=to),
         "count_in": lambda to: release.count_in(SQUARES, to=to),
         "count_in of a frame": lambda to: release.count_in(wards(), to=to),
+        "count_in of a series": lambda to: release.count_in(wards().geometry, to=to),
+        "changes": lambda to: release.changes().to_table(to),
     }
 
 
 @pytest.mark.parametrize("to", KINDS)
-@pytest.mark.parametrize("name", ["sample", "cells", "to_h3", "count_in", "count_in of a frame"])
+@pytest.mark.parametrize(
+    "name", ["sample", "cells", "to_h3", "count_in", "count_in of a frame", "count_in of a series", "changes"]
+)
 def test_the_same_rows_in_every_kind(release: phd.Release, name: str, to: str) -> None:
     ask = questions(release)[name]
     table, arrow = ask(to), ask("arrow")
     assert type(table) is KINDS[to]
     assert len(table) == len(arrow)
     columns = [c for c in arrow.column_names if c in (list(table.columns) if to != "arrow" else table.column_names)]
-    assert len(columns) >= (1 if name == "sample" else 5)
+    assert len(columns) >= (1 if name in ("sample", "changes") else 5)
     for column in columns:
         np.testing.assert_array_equal(np.asarray(table[column]), np.asarray(arrow[column]))
 
@@ -116,3 +120,20 @@ def test_a_missing_library_is_named(release: phd.Release, monkeypatch: pytest.Mo
     monkeypatch.setattr("phdstream.release.tables.import_module", missing)
     with pytest.raises(InputError, match=r"pip install 'polars'"):
         release.cells("polars")
+
+
+def test_a_series_keeps_its_coordinates_and_index_as_a_frame_does(release: phd.Release) -> None:
+    elsewhere = wards().to_crs("EPSG:2263")
+    of_frame, of_series = release.count_in(elsewhere), release.count_in(elsewhere.geometry, to="geopandas")
+    assert of_series.crs == of_frame.crs == elsewhere.crs
+    assert of_series.index.tolist() == [7, 3, 5]
+    np.testing.assert_array_equal(of_series["value"], of_frame["value"])
+    assert isinstance(release.count_in(elsewhere.geometry), phd.Counts)
+
+
+def test_changes_are_points_too(release: phd.Release) -> None:
+    changes = release.changes()
+    frame = changes.to_table("geopandas")
+    assert list(frame.columns) == ["sign", "geometry"]
+    assert (frame["sign"].to_numpy() == 1).sum() == len(changes.inserts)
+    np.testing.assert_array_equal(frame.geometry.x.to_numpy()[-len(changes.inserts) :], changes.inserts[:, 0])

@@ -237,7 +237,7 @@ def report(
         config = load_config(of)
         kept, releases = write_custodian_report(config, private or private_report(of), layer, title), config.releases
         typer.echo(f"PRIVATE, for the custodian only: {kept.resolve()}", err=True)
-        if config.domain.dimension != 2:
+        if config.domain.location.dimension != 2:
             typer.echo(f"There is no public page: {config.domain!r} has no map.")
             return
     with one_bar("ticks") as progress:

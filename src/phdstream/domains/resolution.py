@@ -126,7 +126,8 @@ def levels_for(
 def metres_wide(metres: float) -> str:
     """Return a width in metres as people say it.
 
-    >>> metres_wide(9.237), metres_wide(39_100)
-    ('9.2 m', '39 km')
+    >>> metres_wide(9.237), metres_wide(562), metres_wide(39_100)
+    ('9.2 m', '560 m', '39 km')
     """
-    return f"{metres:.2g} m" if metres < 995 else f"{float(f'{metres / 1000:.2g}'):g} km"
+    size, unit = (metres, "m") if metres < 995 else (metres / 1000, "km")
+    return f"{float(f'{size:.2g}'):g} {unit}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,15 +15,15 @@ from phdstream.release.maps import layer_shapes
 __all__ = ["names_of", "question"]
 
 
-def question(domain: Domain, areas: Any) -> Callable[[Release, float], Counts]:
+def question(domain: Domain, areas: Any, where: Mapping[str, Any] | None = None) -> Callable[[Release, float], Counts]:
     """Return what asks a release for counts in some areas, with some confidence; a layer is read once."""
     if areas is None:
         whole: Any = [""] if isinstance(domain, Hierarchy) else domain.bounds(np.array([ROOT]))
-        return lambda release, confidence: release.count(whole, confidence)
-    if domain.dimension != 2:
-        return lambda release, confidence: release.count(areas, confidence)
+        return lambda release, confidence: release.count(whole, confidence, where=where)
+    if domain.location.dimension != 2:
+        return lambda release, confidence: release.count(areas, confidence, where=where)
     shapes = list(layer_shapes(domain, areas))
-    return lambda release, confidence: release.count_in(shapes, confidence)
+    return lambda release, confidence: release.count_in(shapes, confidence, where=where)
 
 
 def names_of(areas: Any, number: int) -> list[str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 
@@ -13,18 +13,17 @@ from phdstream.errors import InputError, StateError, shown
 from phdstream.history.areas import names_of, question
 from phdstream.history.over_time import OverTime, changes_between, each_side
 from phdstream.history.schedule import Schedule
+from phdstream.history.tables import area_table, value_table
 from phdstream.io.archive import Archive, open_archive
 from phdstream.io.sources.clock import parse_duration
 from phdstream.page.notebook import ExplorePage, explored_ticks
 from phdstream.release import Release
-from phdstream.release.layers import is_frame, joined
-from phdstream.release.maps import layer_shapes
 from phdstream.release.plots import draw_lines, draw_ticks
 from phdstream.release.shown import card_html
-from phdstream.release.tables import table_as
 
 __all__ = ["Releases", "read_releases"]
 
+Where: TypeAlias = Mapping[str, Any] | None
 _MOST_LINES = 12
 _HINT = (
     "[-1] is the last; .counts(areas), .changes(areas) and .rates(areas) are tables; .plot() and .explore() draw them"
@@ -48,7 +47,8 @@ class Releases(Sequence[Release]):
 
     ``counts``, ``changes`` and ``rates`` are tables with a row for each area and tick: ``tick``, ``start`` and ``end``
     (of the tick, if ticks go by time), then the answers. On a map ``areas`` are what `Release.count_in` takes, on other
-    domains what `Release.count` takes; without any, everything. What kind of table comes back is decided as
+    domains what `Release.count` takes; without any, everything. Of a `Product` ``where`` says which values count, and
+    ``table`` counts by values. What kind of table comes back is decided as
     everywhere: a GeoDataFrame if one came in, Arrow otherwise, or what ``to`` says.
     """
 
@@ -91,20 +91,40 @@ class Releases(Sequence[Release]):
     def __iter__(self) -> Iterator[Release]:
         return map(self._archive.release, self.ticks)
 
-    def counts(self, areas: Any = None, confidence: float = 0.95, to: str | None = None) -> Any:
+    def counts(self, areas: Any = None, confidence: float = 0.95, to: str | None = None, *, where: Where = None) -> Any:
         """Return how many points there were in each area after each tick, with the columns of `Counts`."""
-        return self._table(self.ticks, self._counts(areas, confidence), areas, to)
+        return self._table(self.ticks, self._counts(areas, confidence, where), areas, to)
 
-    def changes(self, areas: Any = None, confidence: float = 0.95, to: str | None = None) -> Any:
+    def table(
+        self, by: Any, layer: Any = None, confidence: float = 0.95, to: str = "arrow", *, where: Where = None
+    ) -> Any:
+        """Return counts by the values of attributes after each tick: the tables of `Release.table` in one."""
+        self._check_any()
+        kind = to if to == "geopandas" else "arrow"
+        tables = [release.table(by, layer, confidence, kind, where=where) for release in self]
+        return value_table(self.manifest, self.ticks, tables, to)
+
+    def changes(
+        self, areas: Any = None, confidence: float = 0.95, to: str | None = None, *, where: Where = None
+    ) -> Any:
         """Return by how much counts changed since the tick before: ``value``, ``low`` and ``high``.
 
         An interval holds the true change at least as often as ``confidence`` says, as far as those of counts hold
         theirs: see `phdstream.history.over_time`.
         """
         self._check_follow()
-        return self._table(self.ticks[1:], changes_between(self._counts(areas, each_side(confidence))), areas, to)
+        found = changes_between(self._counts(areas, each_side(confidence), where))
+        return self._table(self.ticks[1:], found, areas, to)
 
-    def rates(self, areas: Any = None, per: str = "1d", confidence: float = 0.95, to: str | None = None) -> Any:
+    def rates(
+        self,
+        areas: Any = None,
+        per: str = "1d",
+        confidence: float = 0.95,
+        to: str | None = None,
+        *,
+        where: Where = None,
+    ) -> Any:
         """Return how many points come in a length of time such as ``"1h"``: ``value``, ``low`` and ``high``.
 
         Where points live for a window of ticks, it is the count by the time that the window covers. Where they stay,
@@ -114,28 +134,29 @@ class Releases(Sequence[Release]):
         window = self.manifest.get("window")
         if window is None:
             self._check_follow()
-            found, ticks = changes_between(self._counts(areas, each_side(confidence))), self.ticks[1:]
+            found, ticks = changes_between(self._counts(areas, each_side(confidence), where)), self.ticks[1:]
             covered = np.full(len(ticks), every)
         else:
-            counts, ticks = self._counts(areas, confidence), self.ticks
+            counts, ticks = self._counts(areas, confidence, where), self.ticks
             found = OverTime({name: counts.columns[name] for name in ("value", "low", "high")})
             covered = every * np.minimum(np.array(ticks), int(window))
         return self._table(ticks, found.per(covered / unit), areas, to)
 
-    def plot(self, what: str = "counts", areas: Any = None, axes: Any = None) -> Any:
+    def plot(self, what: str = "counts", areas: Any = None, axes: Any = None, *, where: Where = None) -> Any:
         """Draw the ticks with matplotlib: ``"counts"`` over time in some areas, or maps side by side.
 
         Maps show what `Release.plot` does: ``"points"``, ``"cells"``, ``"uncertainty"`` or ``"changes"``.
         """
         if what != "counts":
+            if areas is not None or where is not None:
+                raise InputError("maps show all points: areas and where= are for counts over time.")
             return draw_ticks(list(self), [self._schedule.label(tick) for tick in self.ticks], what)
-        found = self._counts(areas, 0.95).columns
+        found = self._counts(areas, 0.95, where).columns
         names = names_of(areas, found["value"].shape[1])
         if len(names) > _MOST_LINES:
             raise InputError(f"{len(names)} areas are too many lines to tell apart: choose {_MOST_LINES} at most.")
-        timed = self._schedule.timed
-        times: list[Any] = [self._schedule.span(tick)[1] if timed else tick for tick in self.ticks]
-        return draw_lines(times, found, names, "end of the tick" if timed else "tick", axes)
+        times, label = self._schedule.axis(self.ticks)
+        return draw_lines(times, found, names, label, axes)
 
     def explore(self, areas: Any = None) -> ExplorePage:
         """Return the page of these releases, for a notebook or a file: `phdstream report` writes the same.
@@ -158,31 +179,21 @@ class Releases(Sequence[Release]):
     def _range(self) -> str:
         return f" (ticks {self.ticks[0]} to {self.ticks[-1]})" if self.ticks else ""
 
-    def _counts(self, areas: Any, confidence: float) -> OverTime:
-        if not self.ticks:
-            raise InputError("there are no releases to count in.")
-        ask = question(self.domain, areas)
+    def _counts(self, areas: Any, confidence: float, where: Where) -> OverTime:
+        self._check_any()
+        ask = question(self.domain, areas, where)
         return OverTime.of([ask(release, confidence) for release in self])
 
     def _table(self, ticks: list[int], found: OverTime, areas: Any, to: str | None) -> Any:
-        number = found.columns["value"].shape[1]
-        columns: dict[str, Any] = {"tick": np.repeat(np.array(ticks, dtype=np.int64), number)}
-        if self._schedule.timed:
-            spans = np.array([self._schedule.span(tick) for tick in ticks], dtype="datetime64[us]").reshape(-1, 2)
-            columns |= {name: np.repeat(spans[:, i], number) for i, name in enumerate(("start", "end"))}
-        about = {name: self.manifest.get(name) for name in ("privacy", "epsilon", "unit", "method", "version")}
-        if is_frame(areas):
-            return joined(areas, columns | found.flat(), about, to, repeat=len(ticks))
-        if areas is not None:
-            columns["area"] = np.tile(np.array(names_of(areas, number)), len(ticks))
-        if areas is None or self.domain.dimension != 2:
-            return table_as(to or "arrow", columns | found.flat(), about)
-        shapes = np.tile(layer_shapes(self.domain, areas), len(ticks))
-        return table_as(to or "arrow", columns | found.flat(), about, lambda: (shapes, self.domain.crs))
+        return area_table(self.domain, self.manifest, ticks, found, areas, to)
 
     @property
     def _schedule(self) -> Schedule:
         return Schedule(self.manifest)
+
+    def _check_any(self) -> None:
+        if not self.ticks:
+            raise InputError("there are no releases to count in.")
 
     def _check_follow(self) -> None:
         missing = sorted(set(range(self.ticks[0], self.ticks[-1])) - set(self.ticks)) if self.ticks else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -39,3 +40,14 @@ class Schedule:
     def label(self, tick: int) -> str:
         """Return what to call a tick: its day, the time when it ends, or its number."""
         return tick_label(self._ticks, tick) or f"tick {tick}"
+
+    def axis(self, ticks: Sequence[int]) -> tuple[list[Any], str]:
+        """Return where ticks stand on an axis, and what to call it: whole days at their dates, others at their ends.
+
+        >>> Schedule({"ticks": {"start": "2024-04-01T00:00:00+02:00", "every_seconds": 86400.0}}).axis([2])
+        ([datetime.datetime(2024, 4, 2, 0, 0)], 'day')
+        """
+        if not self.timed:
+            return list(ticks), "tick"
+        days = len(self.label(1)) == len("2024-04-02")
+        return [self.span(tick)[1] - timedelta(days=days) for tick in ticks], "day" if days else "end of the tick"

@@ -61,7 +61,7 @@ def explored_ticks(
 ) -> ExplorePage:
     """Return the page of some ticks; a layer's areas can be picked on it, by the names in its first column of text."""
     check_planar(domain)
-    areas = None if layer is None else _layer(domain, layer)
+    areas = None if layer is None else _layer(domain.location, layer)
     return ExplorePage(releases_page(domain, manifest, releases, areas), privacy)
 
 

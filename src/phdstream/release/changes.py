@@ -2,32 +2,54 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phdstream.release.columns import point_columns
+from phdstream.domains import Domain
+from phdstream.release.columns import names_beside_shapes, point_columns
+from phdstream.release.maps import point_shapes
+from phdstream.release.shown import card_html
 from phdstream.release.tables import table_as
 
 __all__ = ["Changes", "difference"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Changes:
-    """Synthetic points that appear and disappear between two releases."""
+    """Synthetic points that appear and disappear between two releases: arrays, as `Release.sample` gives them."""
 
     inserts: NDArray[Any]
     deletes: NDArray[Any]
-    names: tuple[str, ...]
-    metadata: dict[str, Any] = field(repr=False, default_factory=dict)
+    domain: Domain
+    tick: int
+    metadata: dict[str, Any]
+
+    @property
+    def privacy(self) -> str:
+        """What the changes may claim, in words: what their release may."""
+        return str(self.metadata.get("privacy", ""))
 
     def to_table(self, to: str = "arrow") -> Any:
-        """Return the changes as a table: the coordinates, and ``sign`` (+1 appears, -1 disappears)."""
-        points = np.concatenate([self.deletes, self.inserts])
+        """Return the changes as a table: as of `Release.sample`, and ``sign`` (+1 appears, -1 disappears)."""
+        points, domain = np.concatenate([self.deletes, self.inserts]), self.domain
         sign = np.repeat(np.array([-1, 1], dtype=np.int8), [len(self.deletes), len(self.inserts)])
-        return table_as(to, point_columns(points, self.names) | {"sign": sign}, self.metadata)
+        columns = point_columns(points, names_beside_shapes(domain) if to == "geopandas" else domain.names)
+        return table_as(to, columns | {"sign": sign}, self.metadata, lambda: (point_shapes(domain, points), domain.crs))
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("Appeared", f"{len(self.inserts):,} synthetic points: .inserts"),
+            ("Disappeared", f"{len(self.deletes):,}: .deletes"),
+            ("Promise", self.privacy),
+        ]
+        return card_html(f"Changes of tick {self.tick}", rows, ".to_table() has all of them, with a sign")
+
+    def __repr__(self) -> str:
+        numbers = f"{len(self.inserts):,} points appeared, {len(self.deletes):,} disappeared"
+        return f"<Changes of tick {self.tick}: {numbers}; {self.privacy}>"
 
 
 def difference(come: NDArray[Any], gone: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phdstream.arrays import Floats
+from phdstream.domains import Domain
 
-__all__ = ["locations_of", "point_columns"]
+__all__ = ["locations_of", "names_beside_shapes", "point_columns"]
 
 
 def point_columns(points: NDArray[Any], names: Sequence[str]) -> dict[str, NDArray[Any]]:
@@ -22,6 +23,11 @@ def point_columns(points: NDArray[Any], names: Sequence[str]) -> dict[str, NDArr
     if points.dtype.names is not None:
         return {name: points[name] for name in names}
     return {name: points[:, i] for i, name in enumerate(names)}
+
+
+def names_beside_shapes(domain: Domain) -> tuple[str, ...]:
+    """Return what rows have besides their place, where that is a shape: the names of attributes."""
+    return tuple(attribute.name for attribute in domain.attributes)
 
 
 def locations_of(points: NDArray[Any], names: Sequence[str]) -> Floats:

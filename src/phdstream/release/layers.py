@@ -10,12 +10,22 @@ from phdstream.domains.shapes.projection import crs_name
 from phdstream.errors import InputError
 from phdstream.release.tables import table_as, with_metadata
 
-__all__ = ["area_names", "is_frame", "joined", "layer_columns"]
+__all__ = ["area_names", "as_frame", "is_frame", "is_series", "joined", "layer_columns"]
 
 
 def is_frame(layer: Any) -> bool:
     """Tell whether a layer is a GeoDataFrame: shapes with columns beside them."""
     return hasattr(layer, "to_crs") and hasattr(layer, "columns")
+
+
+def is_series(layer: Any) -> bool:
+    """Tell whether a layer is a GeoSeries: shapes with an index and a coordinate system, and nothing beside them."""
+    return hasattr(layer, "to_crs") and hasattr(layer, "to_frame")
+
+
+def as_frame(layer: Any) -> Any:
+    """Return a GeoSeries as a GeoDataFrame without any other column; one that is a GeoDataFrame as it is."""
+    return layer if is_frame(layer) else layer.to_frame("geometry")
 
 
 def area_names(layer: Any) -> list[str]:

@@ -165,6 +165,7 @@ def _uncertainty(release: Release, axes: Any, _: float | None) -> _Scale:
     """Draw half the interval of each square's count, by the count itself; squares with less than a point stay blank."""
     from matplotlib.colors import Normalize
 
+    _land(release, axes)
     squares = _squares(release)
     found = release.count(squares)
     margin = (found.high - found.low) / 2 / np.maximum(found.value, 1)

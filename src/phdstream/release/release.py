@@ -18,11 +18,11 @@ from phdstream.errors import InputError
 from phdstream.release.answering import answer_queries
 from phdstream.release.changes import Changes
 from phdstream.release.changes import difference as _difference
-from phdstream.release.columns import point_columns
+from phdstream.release.columns import names_beside_shapes, point_columns
 from phdstream.release.counts import Counts, check_confidence
 from phdstream.release.estimate import Estimate
 from phdstream.release.grouping import Groups, groups_of
-from phdstream.release.layers import is_frame, joined
+from phdstream.release.layers import as_frame, is_frame, is_series, joined
 from phdstream.release.maps import DEGREES, cell_shapes, h3_shapes, layer_shapes, point_shapes
 from phdstream.release.marginal import marginal_estimate, marginal_points
 from phdstream.release.plots import draw_release
@@ -175,8 +175,8 @@ class Release:
         """
         shapes = layer_shapes(self.domain, layer)
         answer = self._answer(shapes, confidence, self._shape_estimates, where)
-        if is_frame(layer):
-            return joined(layer, answer.columns(), self.metadata | {"confidence": confidence}, to)
+        if is_frame(layer) or (to is not None and is_series(layer)):
+            return joined(as_frame(layer), answer.columns(), self.metadata | {"confidence": confidence}, to)
         return answer if to is None else answer.to_table(to, lambda: (shapes, self.domain.crs))
 
     def to_h3(self, resolution: int, confidence: float = 0.95, to: str = "arrow") -> Any:
@@ -244,7 +244,7 @@ class Release:
         points, domain = self.domain.rows(self.domain.sample(self.leaves, self.points, self.key)), self.domain
         if to is None:
             return points
-        named = [attribute.name for attribute in domain.attributes] if to == "geopandas" else domain.names
+        named = names_beside_shapes(domain) if to == "geopandas" else domain.names
         columns = {"tick": np.full(len(points), self.tick)} | point_columns(points, named)
         return table_as(to, columns, self.metadata, lambda: (point_shapes(domain, points), domain.crs))
 
@@ -279,7 +279,7 @@ class Release:
         gone = self.domain.sample(self.previous_nodes[old], self.previous_points[old], self.key)
         come = self.domain.sample(nodes[new], points[new], self.key)
         inserts, deletes = map(self.domain.rows, _difference(come, gone))
-        return Changes(inserts, deletes, self.domain.names, self.metadata)
+        return Changes(inserts, deletes, self.domain, self.tick, self.metadata)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the release as plain arrays, to publish it again after a crash, bit for bit."""
@@ -324,5 +324,5 @@ class Release:
         return release_html(self)
 
     def __repr__(self) -> str:
-        state = "held until the start" if self.held else f"total {self.total:g}, {self.leaves.size} cells"
+        state = "held until the start" if self.held else f"about {self.total:,.0f} points, {self.leaves.size:,} cells"
         return f"<Release tick {self.tick} on {self.domain!r}: {state}; {self.privacy}>"

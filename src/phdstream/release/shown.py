@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from phdstream.domains.codes import ROOT
+
 if TYPE_CHECKING:
     from phdstream.arrays import Floats
     from phdstream.release.release import Release
@@ -31,7 +33,8 @@ def release_html(release: Release) -> str:
     ]
     if release.usefulness.warning:
         rows.append(("Beware", release.usefulness.warning))
-    hint = ".plot() and .explore() draw it; .sample(), .cells() and .count_in(layer) are its numbers"
+    by = f", .table(['{release.domain.attributes[0].name}'])" if release.domain.attributes else ""
+    hint = f".plot() and .explore() draw it; .sample(), .cells(){by} and .count_in(layer) are its numbers"
     return card_html(f"Release of tick {release.tick}", rows, hint, _thumbnail(release))
 
 
@@ -70,10 +73,9 @@ def table_html(title: str, rows: Sequence[tuple[str, ...]], note: str) -> str:
 
 def _thumbnail(release: Release) -> str:
     """Return a picture of how dense points are, darker where there are more; nothing where there is no map."""
-    if release.domain.dimension != 2 or release.held or not release.points.any():
+    if release.domain.location.dimension != 2 or release.held or not release.points.any():
         return ""
     shares, high = _densities(release)
-    unit = _WIDTH / _SQUARES
     unit, strength = _WIDTH / _SQUARES, np.ceil(shares * _SHADES)
     shades = "".join(
         f'<path fill-opacity="{shade / _SHADES:.2f}" d="'
@@ -90,8 +92,10 @@ def _densities(release: Release) -> tuple[Floats, int]:
     """Return the synthetic points of squares as parts of the fullest, to the power of a half; and their rows."""
     from phdstream.domains.resolution import ground_units
 
-    (west, south, east, north), points = release.domain.bounds(np.array([1]))[0], release.sample().astype(float)
-    units = ground_units(release.domain.crs, release.domain.names, np.array([west, south]), np.array([east, north]))
+    place = release.domain.location
+    west, south, east, north = place.bounds(np.array([ROOT]))[0]
+    points = np.asarray(release.domain.sample(release.leaves, release.points, release.key)[:, :2], dtype=np.float64)
+    units = ground_units(place.crs, place.names, np.array([west, south]), np.array([east, north]))
     wide, tall = np.array([east - west, north - south]) * (1 if units is None else units)
     high = int(np.clip(round(_SQUARES * tall / wide), 4, 2 * _SQUARES))
     x, y = points.T

@@ -106,7 +106,8 @@ def _attributes(setting: Setting) -> list[str]:
 
 def _lifetime(setting: Setting) -> str:
     if setting.window:
-        return f"each lives {setting.window} ticks and then expires, at no privacy cost."
+        ticks = "1 tick" if setting.window == 1 else f"{setting.window} ticks"
+        return f"each lives {ticks} and then expires, at no privacy cost."
     return "they stay for ever (insert-only)." if setting.insert_only else "they stay until they are deleted."
 
 

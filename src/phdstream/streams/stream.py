@@ -156,17 +156,21 @@ class Stream:
             raise StateError("there is nothing to draw before the first tick: call update(...).")
         return self._release.plot(what, axes)
 
-    def card(self, title: str) -> str:
-        """Return what a notebook shows of the stream, under a title."""
+    def card(self, kind: str = "") -> str:
+        """Return what a notebook shows of the stream; ``kind`` comes before what it is called."""
         hint = "describe() says more; what it holds is private, its releases are public"
-        return card_html(title, facts(self.setting, self._method), hint)
+        return card_html(f"{kind}{type(self).__name__} {self._age}", facts(self.setting, self._method), hint)
+
+    @property
+    def _age(self) -> str:
+        return "after 1 tick" if self.tick == 1 else f"after {self.tick} ticks"
 
     def _repr_html_(self) -> str:
-        return self.card(f"{type(self).__name__} after {self.tick} ticks")
+        return self.card()
 
     def __repr__(self) -> str:
         promise = metadata(self.setting, self._method)["privacy"]
-        return f"<{type(self).__name__} on {self.domain!r}, after {self.tick} ticks; {promise}>"
+        return f"<{type(self).__name__} on {self.domain!r}, {self._age}; {promise}>"
 
     def save(self, path: str | Path) -> None:
         """Save the state to a file. **The file is private**: `describe` says what it holds.

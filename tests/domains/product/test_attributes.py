@@ -20,7 +20,9 @@ ILLNESS = {"injury": ["burn", "fracture"], "infection": {"virus": ["flu", "measl
 ATTRIBUTES: dict[str, Attribute] = {
     "vehicle": phd.Category("vehicle", ["bus", "tram", "ferry", "12"]),
     "illness": phd.Category("illness", ILLNESS),
+    "fare": phd.Category("fare", ["single", "day"], column="value"),
     "age": phd.Bins("age", [0, 18, 40, 65.5, 120]),
+    "height": phd.Bins("height", [0, 1, 2.5], column="level"),
     "hour": phd.TimeOfDay("hour"),
     "half hour": phd.TimeOfDay("hour", 48, column="time", zone="America/New_York"),
     "seven": phd.TimeOfDay("hour", 7),

@@ -228,3 +228,10 @@ class TestOnMaps:
         release = self.release(phd.Box([(0, 1)] * 3))
         with pytest.raises(InputError, match="two coordinates"):
             release.sample(to="geopandas")
+
+
+def test_it_says_how_fine_it_is() -> None:
+    """In metres where they are known, as people say them; else how large it is in its own units."""
+    town = phd.Region([shapely.box(0, 0, 5000, 4000)], crs="EPSG:3857", depth=8)
+    assert repr(town) == "Region(1 polygon, finest cells about 280 m, fanout=2, depth=8)"
+    assert repr(phd.Region([L_SHAPE, shapely.box(5, 5, 6, 6)], depth=8)).startswith("Region(2 polygons, area 8, ")

@@ -104,6 +104,22 @@ def test_points_that_are_no_plane_are_columns(place: OnPostgis, tmp_path: Path) 
         assert place.ask(f"SELECT sum(points) FROM maps.{name}_cells") == [(len(found),)]
 
 
+def test_rows_have_their_attributes_beside_their_points(place: OnPostgis, tmp_path: Path) -> None:
+    vehicle = phd.Category("vehicle", ["bus", 'tram, "old"'])
+    rides = phd.Product(phd.Box([(6, 8), (50, 52)], crs="EPSG:4326", depth=8), vehicle, phd.TimeOfDay("hour", 4))
+    stream = phd.TrackingStream(rides, epsilon=4.0, unit=phd.Event(), noise=phd.Simulation(seed=1))
+    with ReleaseFolder(tmp_path, ID, {}) as folder:
+        folder.publish(
+            release := stream.update([(7.1, 51.2, 'tram, "old"', 17.5)] * 200 + [(6.3, 50.2, "bus", 3)] * 90)
+        )
+    assert all_published(place.settings("rows"), open_archive(tmp_path))
+    found = place.ask("SELECT ST_X(geom), ST_Y(geom), vehicle, hour FROM maps.rows_points_latest")
+    assert sorted(found) == sorted(map(tuple, release.sample()[["x", "y", "vehicle", "hour"]].tolist()))
+    by_vehicle = dict(place.ask("SELECT vehicle, count(*) FROM maps.rows_points GROUP BY vehicle"))
+    assert by_vehicle['tram, "old"'] > by_vehicle["bus"]
+    assert place.ask("SELECT count(*) FROM maps.rows_cells") == [(release.leaves.size,)]
+
+
 def test_a_database_without_postgis(place: OnPostgis, tmp_path: Path) -> None:
     from tests.io.sinks.places import one
 

@@ -17,16 +17,25 @@ from phdstream.app.config import Config
 from phdstream.app.custodian.pictures import lines_png, maps_png
 from phdstream.app.custodian.stand import Stand, how_it_stands
 from phdstream.app.private_page import facts_table, picture, private_html, table, write_private
+from phdstream.arrays import Floats
 from phdstream.history import Releases, read_releases
+from phdstream.history.schedule import Schedule
 from phdstream.page.quantise import Frame
 from phdstream.page.surroundings import Layer, read_layer_file
-from phdstream.release import Counts, Release
+from phdstream.release import Release
+from phdstream.release.counts import COLUMNS
 from phdstream.release.usefulness import AREAS
 from phdstream.version import __version__
 
 __all__ = ["private_report", "write_custodian_report"]
 
 _MOST_TICKS, _MOST_LINES, _MOST_ROWS = 400, 6, 60
+_MARGINS = (
+    "<p class='quiet'>The margin is half the interval by the count. The part of it that is noise would shrink with "
+    "more ε; the rest is how points lie inside cells, and what came since they were last counted.</p>"
+)
+_OUTSIDE = "another place, or a value that is in no list; counted nowhere"
+_ON_SPARK = "; nor is what Spark could not use of each file: each run says it"
 _WARNING = "Exact tallies of a private stream. Nobody but its custodian may see this page; releases are what is public."
 
 
@@ -42,7 +51,8 @@ def write_custodian_report(config: Config, out: Path, layer: Path | None = None,
     if len(releases):
         areas = None
         if layer is not None:
-            areas = read_layer_file(layer, config.domain, Frame.of(config.domain))
+            place = config.domain.location
+            areas = read_layer_file(layer, place, Frame.of(place))
         parts += [_accuracy(releases[-1], areas), _trends(releases[-_MOST_TICKS:], stand, areas)]
     parts += [_dropped(stand), _left(stand)]
     made = f"<p class='quiet'>phdstream {__version__}, {datetime.now().astimezone().isoformat(' ', 'minutes')}</p>"
@@ -67,7 +77,8 @@ def _released(config: Config, stand: Stand, releases: Releases) -> str:
 
 def _accuracy(release: Release, areas: Layer | None) -> str:
     """Return how accurate the latest release is expected to be, by size of area and place by place."""
-    useful = release.usefulness
+    on_map = release.domain.location.dimension == 2
+    useful = (release.places() if on_map else release).usefulness
     rows = [
         [f"{size}: {AREAS[size]:.2%} of the domain each", f"{error:.2f}", f"{useful.contrast[size]:.2f}"]
         for size, error in useful.expected_error.items()
@@ -80,33 +91,37 @@ def _accuracy(release: Release, areas: Layer | None) -> str:
         "publishing nothing has 1. Contrast is how far the counts are from the total spread evenly: an error as large "
         "hides where points are.</p>",
     ]
-    if release.domain.dimension == 2:
+    if on_map:
         parts.append(picture(maps_png(release), "Synthetic points, and how uncertain their counts are"))
     if areas is not None:
-        parts.append(_areas(release.count_in(list(areas.shapes)), areas.names))
+        parts += ["<h3>By area</h3>", _sure("Area", areas.names, release.count_in(list(areas.shapes)).columns())]
+    for name in (attribute.name for attribute in release.domain.attributes):
+        found = release.table([name]).to_pydict()
+        columns = {column: np.array(found[column]) for column in COLUMNS}
+        parts += [f"<h3>By {escape(name)}</h3>", _sure(name, found[name], columns)]
+    if areas is not None or release.domain.attributes:
+        parts.append(_MARGINS)
     return "".join(parts)
 
 
-def _areas(counts: Counts, names: list[str]) -> str:
-    """Return a table of areas: counts, how sure they are, and how much of that is privacy noise."""
-    margin = (counts.high - counts.low) / 2
-    noise = np.divide(counts.noise_high - counts.noise_low, 2 * margin, out=np.zeros(margin.size), where=margin > 0)
+def _sure(of: str, names: list[str], counts: dict[str, Floats]) -> str:
+    """Return a table of counts, how sure they are, and how much of that is privacy noise."""
+    value, low, high = (counts[column] for column in ("value", "low", "high"))
+    margin = (high - low) / 2
+    noise = counts["noise_high"] - counts["noise_low"]
+    noise = np.divide(noise, 2 * margin, out=np.zeros(margin.size), where=margin > 0)
     rows = [
         [
             names[i],
-            f"{counts.value[i]:,.0f}",
-            f"{counts.low[i]:,.0f} to {counts.high[i]:,.0f}",
-            f"{margin[i] / counts.value[i]:.0%}" if counts.value[i] >= 1 else "-",
+            f"{value[i]:,.0f}",
+            f"{low[i]:,.0f} to {high[i]:,.0f}",
+            f"{margin[i] / value[i]:.0%}" if value[i] >= 1 else "-",
             f"{noise[i]:.0%}",
         ]
         for i in range(min(len(names), _MOST_ROWS))
     ]
     more = f"<p>and {len(names) - _MOST_ROWS} more</p>" if len(names) > _MOST_ROWS else ""
-    return (
-        f"<h3>By area</h3>{table(['Area', 'Count', '95% interval', 'Margin', 'Of it noise'], rows)}{more}"
-        "<p class='quiet'>The margin is half the interval by the count. The part of it that is noise would shrink with "
-        "more ε; the rest is where inside cells points lie, and what came since places were last counted.</p>"
-    )
+    return table([of, "Count", "95% interval", "Margin", "Of it noise"], rows) + more
 
 
 def _trends(releases: Releases, stand: Stand, areas: Layer | None) -> str:
@@ -115,17 +130,18 @@ def _trends(releases: Releases, stand: Stand, areas: Layer | None) -> str:
     names = ["everything"] if areas is None else areas.names[:_MOST_LINES]
     found, total = releases.counts(shapes), releases.counts()
     ends = {name: found[name].to_numpy().reshape(len(releases), -1) for name in ("value", "low", "high")}
-    timed = "end" in found.column_names
-    times = total["end"].to_pylist() if timed else releases.ticks
-    drawn = picture(lines_png(times, ends, names, "end of the tick" if timed else "tick"), "Counts over time")
-    return f"<h2>Trends</h2>{drawn}{_ticks(total, stand, timed)}"
+    schedule = Schedule(releases.manifest)
+    times, label = schedule.axis(releases.ticks)
+    drawn = picture(lines_png(times, ends, names, label), "Counts over time")
+    return f"<h2>Trends</h2>{drawn}{_ticks(total, stand, schedule)}"
 
 
-def _ticks(total: Any, stand: Stand, timed: bool) -> str:
-    head = ["Tick", *(["Ends"] if timed else []), "Released count", "95% interval", "Events read (true)"]
+def _ticks(total: Any, stand: Stand, schedule: Schedule) -> str:
+    when_called = schedule.axis([])[1].capitalize()
+    head = ["Tick", *([when_called] if schedule.timed else []), "Released count", "95% interval", "Events read (true)"]
     rows = []
     for row in reversed(total.to_pylist()[-_MOST_ROWS:]):
-        when = [row["end"].isoformat(" ", "minutes")] if timed else []
+        when = [schedule.label(row["tick"])] if schedule.timed else []
         read = f"{stand.counted[row['tick']]:,}" if row["tick"] in stand.counted else "-"
         rows.append([str(row["tick"]), *when, f"{row['value']:,.0f}", f"{row['low']:,.0f} to {row['high']:,.0f}", read])
     note = (
@@ -137,24 +153,26 @@ def _ticks(total: Any, stand: Stand, timed: bool) -> str:
 
 def _dropped(stand: Stand) -> str:
     """Return what was not counted as it came, and what it may mean."""
-    tally = stand.tally
+    tally, rows = stand.tally, stand.dropped
     found = {
-        "Outside the domain": (tally.outside, "counted nowhere"),
+        "Could not be read": (rows["unreadable"], "bad rows of files"),
+        "Outside the domain": (rows["outside"] + tally.outside, _OUTSIDE),
         "Of these, inside if swapped": (tally.swapped, "longitude and latitude?"),
+        "Before the first tick": (rows["before"], "counted nowhere"),
+        "Too late": (rows["late"], "their tick was released already"),
         "Beyond a user's bound": (tally.over_bound, "counted nowhere"),
         "Deletes of nothing": (tally.unmatched_deletes, "or more; counted as they came"),
     }
-    rows = [(name, f"{number:,}: {what}") for name, (number, what) in found.items() if number]
+    facts = [(name, f"{number:,}: {what}") for name, (number, what) in found.items() if number]
     if stand.users is not None:
         users, inserts, deletes = stand.users
         also = f", {deletes:,} all their deletes" if stand.deletes else ""
-        rows.append(("Users", f"{users:,} seen; {inserts:,} have used all their inserts{also}"))
-    rows.append(("Files read", f"{stand.files:,}"))
+        facts.append(("Users", f"{users:,} seen; {inserts:,} have used all their inserts{also}"))
+    facts.append(("Files read", f"{stand.files:,}"))
     return (
-        f"<h2>What was dropped</h2>{facts_table(rows)}"
-        "<p class='quiet'>Since the stream began. Rows that did not get so far (unreadable, outside the domain, before "
-        "the first tick, too late) are not kept: each run of phdstream says how many of its files were so, and "
-        "phdstream check counts them again.</p>"
+        f"<h2>What was dropped</h2>{facts_table(facts)}"
+        "<p class='quiet'>Of all files that were read, as they were when they were read last. What a service refused "
+        f"it said to whoever sent it, and is not kept{_ON_SPARK if stand.on_spark else ''}.</p>"
     )
 
 

@@ -24,13 +24,16 @@ __all__ = ["Stand", "how_it_stands"]
 class Stand:
     """What a custodian may know of a stream besides its releases. **Private.**
 
-    ``counted`` are the events of files by tick, as they were read and before any bound; ``users`` are how many there
-    are, and how many of them have no more inserts, and no more deletes, to give.
+    ``counted`` are the events of files by tick, as they were read and before any bound; ``dropped`` are their rows that
+    were not counted, by why; ``users`` are how many there are, and how many of them have no more inserts, and no more
+    deletes, to give.
     """
 
     tick: int
     description: str
     tally: PrivateTally
+    dropped: Counter[str]
+    on_spark: bool
     files: int
     counted: dict[int, int]
     users: tuple[int, int, int] | None
@@ -46,14 +49,17 @@ def how_it_stands(config: Config) -> Stand:
     with durable(config.state, config.stream()) as stream:
         if not stream.tick:
             raise InputError(f"the stream in {config.state} has taken no tick yet, so there is nothing to report.")
-        ledger, counted = ledger_of(stream), Counter[int]()
+        ledger, counted, dropped = ledger_of(stream), Counter[int](), Counter[str]()
         for record in ledger.records:
             counted.update({tick: number for tick, (number, _) in record.ticks.items() if tick <= stream.tick})
+            dropped.update(record.dropped)
         account = [] if config.account is None else account_lines(AccountFolder(config.account.folder).read())
         return Stand(
             stream.tick,
             stream.describe(),
             stream.private_tally,
+            dropped,
+            config.engine is not None,
             len(ledger.records),
             dict(sorted(counted.items())),
             _users(stream, config),

@@ -33,7 +33,7 @@ class Bins(Attribute):
 
     json_kind = float
 
-    def __init__(self, name: str, edges: Sequence[float]) -> None:
+    def __init__(self, name: str, edges: Sequence[float], *, column: str | None = None) -> None:
         try:
             array = floats(edges)
         except InputError:
@@ -43,7 +43,7 @@ class Bins(Attribute):
         if (np.diff(array) <= 0).any():
             raise InputError(f"the edges of {shown(name)} must grow: each must be above the one before it.")
         self.edges = array
-        super().__init__(name, [(str(i),) for i in range(array.size - 1)])
+        super().__init__(name, [(str(i),) for i in range(array.size - 1)], column)
 
     def read(self, column: pa.Array) -> Floats:
         """Return the positions of numbers; text is read as a number if it is one. See `Attribute.read`."""
@@ -79,7 +79,7 @@ class Bins(Attribute):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the attribute as plain data."""
-        return {"type": "bins", "name": self.name, "edges": self.edges.tolist()}
+        return {"type": "bins"} | self._told() | {"edges": self.edges.tolist()}
 
     def __repr__(self) -> str:
         return f"Bins({self.name!r}, {self.edges.tolist()})"

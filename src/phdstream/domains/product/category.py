@@ -35,7 +35,7 @@ class Category(Attribute):
     Category('diagnosis', 4 values)
     """
 
-    def __init__(self, name: str, values: Any) -> None:
+    def __init__(self, name: str, values: Any, *, column: str | None = None) -> None:
         try:
             paths = read_paths(values)
         except InputError as error:
@@ -44,7 +44,7 @@ class Category(Attribute):
             raise InputError(f"the attribute {shown(name)} needs at least two values: with one it says nothing.")
         if isinstance(values, list | tuple) and all(len(path) == 1 for path in paths):
             paths = [path if isinstance(path, tuple) else (path,) for path in values]  # a flat list keeps its order
-        super().__init__(name, paths)
+        super().__init__(name, paths, column)
         self._labels = [SEPARATOR.join(path) for path in paths]
         times = Counter(path[-1] for path in paths)
         once = {path[-1]: i for i, path in enumerate(paths) if times[path[-1]] == 1}
@@ -86,12 +86,12 @@ class Category(Attribute):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the attribute as plain data."""
-        return {"type": "category", "name": self.name, "values": self._labels}
+        return {"type": "category"} | self._told() | {"values": self._labels}
 
     def summary(self) -> dict[str, Any]:
         """Return what a manifest says: how many values, and a digest of them."""
         digest = hashlib.sha256("\n".join(self._labels).encode()).hexdigest()
-        return {"type": "category", "name": self.name, "number_of_values": len(self), "sha256": digest}
+        return {"type": "category"} | self._told() | {"number_of_values": len(self), "sha256": digest}
 
     def __repr__(self) -> str:
         return f"Category({self.name!r}, {len(self)} values)"

@@ -24,6 +24,12 @@ from phdstream.errors import InputError, did_you_mean, shown
 
 __all__ = ["Product"]
 
+_TAKEN = {
+    *("tick", "start", "end", "area", "h3", "geometry", "sign", "node", "level", "count", "points"),
+    *("value", "low", "high", "unbiased", "stderr", "noise_low", "noise_high"),
+}
+"""What columns of releases' tables are called, beside those of the domain."""
+
 
 class Product(Domain):
     """A place with attributes: events are rows of a location, a category, an age, an hour.
@@ -360,6 +366,13 @@ def _check_parts(place: Any, attributes: tuple[Any, ...]) -> None:
             f"coordinates and attributes need different names, and none but the location may be called '{PLACE}': "
             f"these are {', '.join(names)}."
         )
+    taken = _TAKEN | {f"{name}_{end}" for name in place.names for end in ("min", "max")}
+    for attribute in attributes:
+        if attribute.name in taken:
+            raise InputError(
+                f"an attribute cannot be called '{attribute.name}', as a column of every table of releases is: give "
+                f"it another name, and say column='{attribute.column}' if that is what its column is called."
+            )
 
 
 def _check_bits(parts: tuple[Domain, ...]) -> None:

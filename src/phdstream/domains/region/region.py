@@ -20,7 +20,7 @@ from phdstream.domains.codes import ROOT
 from phdstream.domains.domain import CoveredShare, Domain
 from phdstream.domains.region.clipping import ClippedNodes
 from phdstream.domains.region.sampling import RegionSampler
-from phdstream.domains.resolution import Resolution
+from phdstream.domains.resolution import Resolution, metres_wide
 from phdstream.domains.shapes.cover import ShapeCover
 from phdstream.domains.shapes.geometries import check_valid, geometry_parts, project_geometries, read_geometries
 from phdstream.domains.shapes.point_location import PointLocator
@@ -206,8 +206,10 @@ class Region(Domain):
         return crs | {"fanout": self.fanout, "depth": self.depth, "names": list(self.names)}
 
     def __repr__(self) -> str:
+        metres, number = self.cell_metres, len(self._source.geoms)
         area = float(self.measure(np.array([ROOT]))[0])
-        return f"Region({len(self._source.geoms)} polygons, area {area:.4g}, fanout={self.fanout}, depth={self.depth})"
+        size = f"area {area:.4g}" if metres is None else f"finest cells about {metres_wide(metres)}"
+        return f"Region({number} polygon{'s' * (number != 1)}, {size}, fanout={self.fanout}, depth={self.depth})"
 
 
 def _with_midpoints(rectangles: NDArray[Any]) -> NDArray[Any]:

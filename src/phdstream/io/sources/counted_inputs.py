@@ -8,6 +8,7 @@ time, where they would count once more; such a file is refused.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,10 +29,14 @@ _NO_CHANCE = 50
 
 @dataclass
 class FileRecord:
-    """What a file holds, by tick: how many events, and the sum of their hashes."""
+    """What a file holds, by tick: how many events, and the sum of their hashes.
+
+    ``dropped`` says how many rows counted nowhere, and why: "unreadable", "outside", "before" the first, too "late".
+    """
 
     print: Print
     ticks: dict[int, tuple[int, int]] = field(default_factory=dict)
+    dropped: Counter[str] = field(default_factory=Counter)
 
     def add(self, ticks: Ints, parts: Sequence[NDArray[Any]]) -> None:
         """Note some events of the file; ``parts`` are columns of 64 bits each that tell an event from another."""
@@ -95,7 +100,8 @@ class CountedInputs:
                 if now != was and not more:
                     raise _altered(record.print.name)
             later = {t: now for t, now in record.ticks.items() if t > tick}
-            merged.append(FileRecord(record.print, counted | later))
+            dropped = record.dropped + _not_counted(record, counted, tick)
+            merged.append(FileRecord(record.print, counted | later, dropped))
         replaced = [before for record in found if (before := self._same_file(record.print)) is not None]
         return CountedInputs([record for record in self.records if record not in replaced] + merged)
 
@@ -117,22 +123,33 @@ class CountedInputs:
         entries = [(tick, *of) for record in self.records for tick, of in record.ticks.items()]
         columns = list(zip(*entries, strict=True)) or [(), (), ()]
         kinds = (("tick", np.int64), ("count", np.int64), ("sum", np.uint64))
-        return {"files": files}, {n: np.array(c, dtype=k) for (n, k), c in zip(kinds, columns, strict=True)}
+        meta = {"files": files, "dropped": [dict(record.dropped) for record in self.records]}
+        return meta, {n: np.array(c, dtype=k) for (n, k), c in zip(kinds, columns, strict=True)}
 
     @classmethod
     def from_state(cls, meta: dict[str, Any], arrays: Arrays) -> CountedInputs:
         """Return the ledger that `to_state` described."""
         entries = zip(*(arrays[name].tolist() for name in ("tick", "count", "sum")), strict=True)
         try:
+            files = meta["files"]
+            dropped = meta.get("dropped", [{}] * len(files))  # a state of 0.1.0 does not say
             return cls(
                 FileRecord(
                     Print(name, size, changed, digest, *version),
                     {tick: (count, total) for tick, count, total in (next(entries) for _ in range(number))},
+                    Counter(rows),
                 )
-                for name, size, changed, digest, number, *version in meta["files"]
+                for (name, size, changed, digest, number, *version), rows in zip(files, dropped, strict=True)
             )
         except (KeyError, TypeError, ValueError, RuntimeError):
             raise StateError("the ledger of input files in the state folder is damaged. Restore it.") from None
+
+
+def _not_counted(record: FileRecord, counted: dict[int, tuple[int, int]], tick: int) -> Counter[str]:
+    """Return how many events of a file come too late to be counted, or are of before the first tick."""
+    past = {t: number - counted.get(t, (0, 0))[0] for t, (number, _) in record.ticks.items() if t <= tick}
+    before = sum(number for t, number in past.items() if t < 1)
+    return Counter(before=before, late=sum(past.values()) - before)
 
 
 def _altered(name: str) -> StateError:

@@ -67,11 +67,12 @@ class Gathered:
         self.further: Callable[[int, int], list[pa.RecordBatch]] = lambda tick, sign: []
 
     def take(self, events: Events, record: FileRecord) -> None:
-        """Add a batch of events; ``record`` is told of those inside, of whichever tick they are."""
+        """Add a batch of events; ``record`` is told of those inside, of whichever tick they are, and of the others."""
         self.tally.bad.update(events.bad)
         ticks = self._ticks(events)
         codes, inside = self._domain.encode(events.points)
         self._note_places(events.points, inside)
+        record.dropped += Counter(unreadable=sum(events.bad.values()), outside=int((~inside).sum()))
         if not inside.all():
             events, codes, ticks = events.only(inside), codes[inside], ticks[inside]
         record.add(ticks, _told_apart_by(events, codes))

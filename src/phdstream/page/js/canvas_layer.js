@@ -20,6 +20,7 @@ export function canvasLayer(painter) {
       const size = map.getSize(), ratio = Math.min(2, devicePixelRatio || 1);
       const corner = L.point(-Math.round(PAD * size.x), -Math.round(PAD * size.y));
       const wide = size.x - 2 * corner.x, high = size.y - 2 * corner.y, canvas = this.canvas;
+      if (!wide || !high) return;  // hidden: painted when it is seen again
       L.DomUtil.setPosition(canvas, map.containerPointToLayerPoint(corner));
       if (canvas.width !== Math.round(wide * ratio) || canvas.height !== Math.round(high * ratio)) {
         canvas.width = Math.round(wide * ratio);

@@ -59,6 +59,8 @@ class Page {
       byId("pick").replaceChildren(element("option", { value: "" }, say("pick_none")),
         ...this.head.layer.areas.map(({ name }, i) => element("option", { value: i }, name)));
     }
+    const alone = this.head.kind === "file" && this.source.ticks.length === 1;  // no other moment will come
+    byId("time-bar").hidden = byId("changes").parentElement.hidden = byId("compare").parentElement.hidden = alone;
     byId("approximate").hidden = !(this.head.kind === "file" && !this.head.levels);
     for (const id of ["all-cells", "all-areas"]) on(id, "toggle", () => this.#tables());
   }
@@ -190,6 +192,18 @@ function fillTexts(head) {
   for (const [id, key] of [["map", "map"], ["map-b", "map_b"], ["time-bar", "time"], ["over-time-table", "table_over_time"], ["areas-table", "table_areas"], ["cells-table", "table_cells"]]) byId(id).setAttribute("aria-label", say(key));
 }
 
+/** Wait until an element has a size: a hidden tab of a notebook, or a frame far down in one, has none yet. */
+function laidOut(part) {
+  return new Promise((done) => {
+    const watch = new ResizeObserver(() => {
+      if (!part.clientWidth || !part.clientHeight) return;
+      watch.disconnect();
+      done();
+    });
+    watch.observe(part);
+  });
+}
+
 async function start() {
   const shell = JSON.parse(byId("head").textContent);
   fillTexts(shell);
@@ -199,6 +213,7 @@ async function start() {
   document.title = (head.simulated ? `[${head.privacy}] ` : "") + (head.title || say("title"));
   byId("simulated").hidden = !head.simulated;
   byId("made").textContent = say("made", { version: head.promise.version });
+  await laidOut(byId("map"));
   const page = new Page(source);
   globalThis.page = page;
   await page.refresh({});

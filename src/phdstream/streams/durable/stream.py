@@ -217,7 +217,7 @@ class DurableStream:
         return self.release.plot(what, axes)
 
     def _repr_html_(self) -> str:
-        return self._stream.card(f"Durable {type(self._stream).__name__} after {self.tick} ticks")
+        return self._stream.card("Durable ")
 
     def __repr__(self) -> str:
         return f"<Durable, in {self.directory.name}: {self._stream!r}>"
