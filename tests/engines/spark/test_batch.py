@@ -118,11 +118,12 @@ def test_counts_of_disjoint_nodes(spark: Any, tmp_path: Path) -> None:
 def test_what_a_dead_drivers_task_still_writes_is_not_counted(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A task of an earlier attempt commits its file while the part is written anew, as a stalled executor might."""
+    """A task of an earlier attempt commits its file while it is written anew, as a stalled executor might."""
     names = [uuid4() for _ in range(2)]
     monkeypatch.setattr(counting, "uuid4", iter(names).__next__)
-    engine, codes = SparkEngine(spark, str(tmp_path)), np.arange(1000)
-    engine.hold("a", codes)
+    engine, columns = SparkEngine(spark, str(tmp_path)), {"code": np.arange(1000), "number": np.ones(1000, np.int64)}
+    frame = spark.createDataFrame(pa.table(columns)).repartition(2)
+    engine.files.replace("parts/a", frame)
     file = next(iter((tmp_path / "parts" / "a").glob("*.parquet"))).read_bytes()
     targets = [str(tmp_path / place) for place in ("parts/a", f"aside/{names[0].hex}")]
 
@@ -133,8 +134,7 @@ def test_what_a_dead_drivers_task_still_writes_is_not_counted(
             (task / "part-00099-stalled.parquet").write_bytes(file)
         yield from batches
 
-    frame = spark.createDataFrame(pa.table({"code": codes})).repartition(2)
-    engine.hold_frame("a", frame.mapInArrow(stalled, "code long"))
+    engine.files.replace("parts/a", frame.mapInArrow(stalled, "code long, number long"))
     assert engine.counts(["a"], 40).within(np.array([1])).tolist() == [1000]
     engine.keep_only(["a"])
     assert engine.files.names("aside") == []
@@ -211,7 +211,7 @@ def test_only_the_counts_that_were_asked_for_reach_the_driver(
 
     def asked(counts: Any, nodes: Any, bits: Any = None) -> Any:
         found = within(counts, nodes, bits)
-        answers.append(np.count_nonzero(found))
+        answers.append(int(np.count_nonzero(found)))
         return found
 
     def fetching(some: Any) -> Any:
