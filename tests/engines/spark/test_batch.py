@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,7 @@ import shapely
 
 import phdstream as phd
 from phdstream.domains import ROOT, Domain
-from phdstream.engines.spark import SparkEngine, run_batch
+from phdstream.engines.spark import SparkEngine, counting, run_batch
 from phdstream.engines.spark.counting import _SparkCounts
 from phdstream.engines.spark.encoding import RowCoder
 from phdstream.errors import InputError, StateError
@@ -114,6 +115,41 @@ def test_counts_of_disjoint_nodes(spark: Any, tmp_path: Path) -> None:
         there.counts(names, bits)
 
 
+def test_what_a_dead_drivers_task_still_writes_is_not_counted(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task of an earlier attempt commits its file while it is written anew, as a stalled executor might."""
+    names = [uuid4() for _ in range(2)]
+    monkeypatch.setattr(counting, "uuid4", iter(names).__next__)
+    engine, columns = SparkEngine(spark, str(tmp_path)), {"code": np.arange(1000), "number": np.ones(1000, np.int64)}
+    frame = spark.createDataFrame(pa.table(columns)).repartition(2)
+    engine.files.replace("parts/a", frame)
+    file = next(iter((tmp_path / "parts" / "a").glob("*.parquet"))).read_bytes()
+    targets = [str(tmp_path / place) for place in ("parts/a", f"aside/{names[0].hex}")]
+
+    def stalled(batches: Any) -> Any:
+        for target in targets:
+            task = Path(target, "_temporary", "0", "task_202601010000000000000000_0001_m_000099")
+            task.mkdir(parents=True, exist_ok=True)
+            (task / "part-00099-stalled.parquet").write_bytes(file)
+        yield from batches
+
+    engine.files.replace("parts/a", frame.mapInArrow(stalled, "code long, number long"))
+    assert engine.counts(["a"], 40).within(np.array([1])).tolist() == [1000]
+    engine.keep_only(["a"])
+    assert engine.files.names("aside") == []
+
+
+@pytest.mark.parametrize("setting", ["spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles"])
+def test_a_session_that_passes_over_files_is_refused(spark: Any, tmp_path: Path, setting: str) -> None:
+    spark.conf.set(setting, "true")
+    try:
+        with pytest.raises(InputError, match=setting):
+            SparkEngine(spark, str(tmp_path))
+    finally:
+        spark.conf.set(setting, "false")
+
+
 def test_a_bad_row_stops_or_is_left_out(spark: Any) -> None:
     rows = [(0.5, 0.5, 1), (None, 0.5, 1), (float("nan"), 0.5, 1), (0.5, 0.5, 0), (0.25, 0.5, -1)]
     frame = spark.createDataFrame(rows, "x double, y double, s int")
@@ -162,6 +198,36 @@ def test_an_open_block_stays_on_the_cluster_and_is_forgotten_after(spark: Any, t
         assert all(not array.size for name, array in stream.to_state()[1].items() if name.endswith(".codes"))
         stream = phd.TrackingStream.load(tmp_path / "state")
     assert held
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=list(METHODS))
+def test_only_the_counts_that_were_asked_for_reach_the_driver(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: Any
+) -> None:
+    """One number for each node that holds an event, question by question; no row, and no code, is ever collected."""
+    events = invented(tmp_path, DOMAINS["box"](), 4000)
+    frame, engine = spark.read.parquet(str(events.path)), SparkEngine(spark, str(tmp_path / "storage"))
+    within, fetch, answers, fetched = _SparkCounts.within, type(frame).toArrow, list[int](), list[int]()
+
+    def asked(counts: Any, nodes: Any, bits: Any = None) -> Any:
+        found = within(counts, nodes, bits)
+        answers.append(int(np.count_nonzero(found)))
+        return found
+
+    def fetching(some: Any) -> Any:
+        fetched.append(len(table := fetch(some)))
+        return table
+
+    monkeypatch.setattr(_SparkCounts, "within", asked)
+    monkeypatch.setattr(type(frame), "toArrow", fetching)
+    for name in ("collect", "toPandas", "toLocalIterator", "take", "head"):
+        monkeypatch.setattr(type(frame), name, lambda *_: pytest.fail("rows were collected"))
+    stream = method(events.domain, 1.0, phd.Event(), noise=Simulation(5))
+    for release in run_batch(stream, engine, frame, events.coder, TICKS):
+        assert release.tick
+    assert fetched == answers
+    assert len(fetched) > 3
+    assert max(fetched) > 10
 
 
 def test_a_worker_is_killed_in_mid_tick(

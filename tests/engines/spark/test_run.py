@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -14,6 +19,7 @@ from phdstream.app.config import load_config
 from phdstream.app.run import run
 from phdstream.errors import ConfigError, InputError, StateError
 from phdstream.io.archive import open_archive
+from tests.engines.spark.cluster import ONLY_HERE, properties_of
 from tests.engines.spark.streams import invented, same
 
 pytestmark = pytest.mark.slow
@@ -72,6 +78,28 @@ def test_a_run_on_a_cluster_is_the_run_here(spark: Any, cluster: Any, tmp_path: 
     refuses_what_would_count_twice(there)
 
 
+def test_by_spark_submit_as_the_page_says(spark: Any, cluster: Any, tmp_path: Path) -> None:
+    here, there = prepared(tmp_path / "here", ""), prepared(tmp_path / "there", '[engine]\ntype = "spark"\n')
+    run(load_config(here), now=NOW)
+    page = (Path(__file__).parents[3] / "docs" / "spark.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```sh\n(echo .*?)```", page, re.DOTALL)
+    settings = " ".join(f"--conf {name}={value}" for name, value in properties_of(cluster).items() if value)
+    assert "--master yarn" in block
+    block = block.replace("--master yarn", f"--master {cluster.url} {settings}")
+    block = block.replace("run ", "run --until 2026-01-04 ")
+    environment = os.environ | ONLY_HERE | {"PATH": f"{pyspark_home() / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-ec", block], cwd=there.parent, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    ours, theirs = (open_archive(path.parent / "releases") for path in (there, here))
+    assert all(same(ours.release(tick), theirs.release(tick)) for tick in (1, 2, 3))
+
+
+def pyspark_home() -> Path:
+    import pyspark
+
+    return Path(pyspark.__file__).parent
+
+
 def refuses_what_would_count_twice(config: Path) -> None:
     """An engine that changes on the way, a file that comes back changed, a copy of one."""
     text, day = config.read_text(encoding="utf-8"), config.parent / "day-1.parquet"
@@ -87,6 +115,24 @@ def refuses_what_would_count_twice(config: Path) -> None:
     pq.write_table(table.slice(5), day)
     with pytest.raises(StateError, match="has changed"):
         run(load_config(config), now=NOW)
+
+
+def test_rows_beyond_all_bounds_harm_no_other(spark: Any, cluster: Any, tmp_path: Path) -> None:
+    """Times at which 64-bit numbers end, and a sign that a smaller number would take for another."""
+    here, there = prepared(tmp_path / "here", ""), prepared(tmp_path / "there", spark_section(cluster.url))
+    first, ends = 1_767_225_600_000_000, np.iinfo(np.int64)
+    odd = [(ends.min, 1), (ends.min + first + 5, 1), (ends.max, 1), (first, 2**32 + 1), (first, 2**62), (first, 7)]
+    for path in (here, there):
+        table = pq.read_table(path.parent / "day-1.parquet")
+        table = table.set_column(3, "sign", table["sign"].cast(pa.int64()))
+        more = {"x0": 0.5, "x1": 0.5, "who": "them"}
+        rows = {name: pa.array([value] * len(odd)) for name, value in more.items()}
+        rows |= {"when": pa.array([time for time, _ in odd], pa.timestamp("us")), "sign": [sign for _, sign in odd]}
+        more_rows = pa.table(rows).select(table.column_names).cast(table.schema)
+        pq.write_table(pa.concat_tables([table, more_rows]), path.parent / "day-1.parquet")
+        run(load_config(path), now=NOW)
+    ours, theirs = (open_archive(path.parent / "releases") for path in (there, here))
+    assert all(same(ours.release(tick), theirs.release(tick)) for tick in (1, 2, 3))
 
 
 def test_the_section_is_checked(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,29 @@ def test_without_a_column_the_first_beginning_of_its_batch_is_when_a_row_arrived
         taken = [live.live._arrivals.rows(tick, 1).count() for tick in (1, 2, 3)]
     inside = phd.Box([(0, 1), (0, 1)], depth=12).encode(rows["x"])[1]
     assert taken == [int((inside & (rows["own"] // HOUR + 1 == tick)).sum()) for tick in (1, 2, 3)]
+
+
+def test_a_batch_taken_up_again_is_not_all_that_has_arrived(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was planned before the crash: what came since then, in time, is read before the tick is released."""
+    rows = arriving()
+    first, second, _ = cut(rows, [0.5, 7 / 6])
+    write = Arrivals.write
+    monkeypatch.setattr(Arrivals, "write", lambda *_: 1 / 0)
+    with Live(spark, tmp_path) as live:
+        live.drop(first, "0")
+        query = live.start()
+        until = time.monotonic() + 120
+        while query.exception() is None and time.monotonic() < until:
+            time.sleep(0.1)
+    monkeypatch.setattr(Arrivals, "write", write)
+    assert (tmp_path / "storage" / "checkpoint" / "offsets" / "0").exists()
+    with Live(spark, tmp_path) as live:
+        live.drop(second, "1")
+        live.start()
+        assert live.release(7 / 6) == [1]
+        assert_same(live.published, local_releases(rows, ticks_of(rows, "refuse"), 1))
 
 
 def test_what_fails_is_said_and_loses_nothing(spark: Any, tmp_path: Path) -> None:

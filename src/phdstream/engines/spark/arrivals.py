@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 from phdstream.engines.spark.counting import SparkEngine
-from phdstream.engines.spark.encoding import RowCoder
+from phdstream.engines.spark.encoding import RowCoder, ticks_since
 from phdstream.errors import InputError
 from phdstream.io.sources.clock import Clock
 
@@ -47,11 +47,10 @@ class Arrivals:
     def write(self, frame: Any, batch: int, begun: int, released: int) -> None:
         """Write a batch, begun at a time in microseconds, when ``released`` was the last tick; one there is replaced.
 
-        The folder is replaced whole whatever the session says: ticks of an earlier attempt must not stay.
+        Also its ticks of an earlier attempt that have no rows now.
         """
         rows = self._taken(self.coder.coded(frame), begun, released)
-        writer = rows.write.mode("overwrite").option("partitionOverwriteMode", "static").partitionBy("tick")
-        writer.parquet(self._path(_name(batch)))
+        self.engine.files.replace(f"{_INTAKE}/{_name(batch)}", rows, by="tick")
 
     def _path(self, name: str) -> str:
         return f"{self.engine.storage}/{_INTAKE}/{name}"
@@ -112,10 +111,7 @@ class Arrivals:
 
 def _ticks_until(clock: Clock, wait: timedelta) -> Any:
     """Return how many ticks had ended, and ``wait`` had passed since, when a row arrived."""
-    from pyspark.sql import functions as sql
-
-    since, every = f"try_subtract(arrived, {clock.first_us + wait // _MICROSECOND}L)", clock.every // _MICROSECOND
-    return sql.expr(f"({since} - pmod({since}, {every}L)) div {every}L")
+    return ticks_since("arrived", clock.first_us + wait // _MICROSECOND, clock.every)
 
 
 def _name(batch: int) -> str:

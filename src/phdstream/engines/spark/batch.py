@@ -15,28 +15,34 @@ from phdstream.streams.stream import Stream
 
 __all__ = ["Gathering", "run_batch"]
 
-_GATHERED = "gathered"
+_GATHERED, _FOLDER = "gathered", "folder"
 
 
 class Gathering:
-    """Coded rows, kept on the cluster by tick until they are counted: rows are read and placed once."""
+    """Coded rows, kept on the cluster by tick until they are counted: rows are read and placed once.
 
-    def __init__(self, engine: SparkEngine, coded: Any) -> None:
+    Rows of ticks before ``first``, and those after ``last``, are kept together, however many ticks they name.
+    """
+
+    def __init__(self, engine: SparkEngine, coded: Any, first: int, last: int) -> None:
+        from pyspark.sql import functions as sql
+
         self._engine, self._path = engine, f"{engine.storage}/{_GATHERED}"
-        writer = coded.write.mode("overwrite").option("partitionOverwriteMode", "static")
-        writer.partitionBy("tick").parquet(self._path)
+        folder = sql.greatest(sql.lit(first - 1), sql.least("tick", sql.lit(last + 1))).cast("long")
+        coded = coded.withColumn(_FOLDER, folder)
+        engine.files.replace(_GATHERED, coded, by=_FOLDER)
         self._schema = coded.schema
 
     def tick(self, number: int) -> Any:
         """Return the coded rows of a tick."""
-        return self._engine.session.read.schema(self._schema).parquet(self._path).filter(f"tick = {number}")
+        return self._engine.session.read.schema(self._schema).parquet(self._path).filter(f"{_FOLDER} = {number}")
 
     def summary(self) -> list[tuple[str, int, int, int]]:
         """Return, for each file and tick, how many rows there are and a sum of their hashes, in any order the same."""
         from pyspark.sql import functions as sql
 
         rows = self._engine.session.read.schema(self._schema).parquet(self._path)
-        hashed = sql.xxhash64(*(name for name in rows.columns if name != "file")).cast("decimal(38,0)")
+        hashed = sql.xxhash64(*(name for name in rows.columns if name not in ("file", _FOLDER))).cast("decimal(38,0)")
         found = rows.groupBy("file", "tick").agg(sql.count("*").alias("rows"), sql.sum(hashed).alias("hashes"))
         return [(row.file, row.tick, row.rows, int(row.hashes) % (1 << 64)) for row in found.collect()]
 
@@ -56,7 +62,7 @@ def run_batch(
     open_engine(engine)
     holder = TickHolder(engine, stream.unit, stream.deletes)
     first = stream.tick + 1
-    gathering = Gathering(engine, coder.coded(frame).filter(f"tick between {first} and {last}"))
+    gathering = Gathering(engine, coder.coded(frame).filter(f"tick between {first} and {last}"), first, last)
     try:
         for number in range(first, last + 1):
             release = stream.update(*holder.hold(number, gathering.tick(number)))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +22,7 @@ from phdstream.streams.engine import HeldEvents
 
 __all__ = ["SparkEngine"]
 
-_PARTS = "parts"
+_PARTS, _ASIDE = "parts", "aside"
 _DONE = "_SUCCESS"
 
 
@@ -57,7 +58,7 @@ class SparkEngine:
         from pyspark.sql import functions as sql
 
         counted = frame.groupBy("code").agg(sql.count("*").alias("number"))
-        counted.write.mode("overwrite").parquet(self.path(part))
+        self.files.replace(f"{_PARTS}/{part}", counted)
         return HeldEvents(self.name, (part,), bound)
 
     def counts(self, parts: Sequence[str], total_bits: int) -> _SparkCounts:
@@ -76,16 +77,17 @@ class SparkEngine:
         for part in self.files.names(_PARTS):
             if part not in kept:
                 self.files.delete(f"{_PARTS}/{part}")
+        self.files.delete(_ASIDE)
 
 
 class _SparkCounts:
-    """Exact counts of a frame of codes and numbers. Private."""
+    """Exact counts of a frame of codes and numbers, by one job for each question. Private."""
 
     def __init__(self, frame: Any | None, total_bits: int) -> None:
         self._frame, self._bits = frame, total_bits
 
     def within(self, nodes: Ints, bits: int | None = None) -> Ints:
-        """Return how many events lie in each node. Nodes are disjoint, or one contains others; then one job a level."""
+        """Return how many events lie in each node. They must be disjoint."""
         counts: Ints = np.zeros(nodes.size, dtype=np.int64)
         if self._frame is None or not nodes.size:
             return counts
@@ -135,6 +137,20 @@ class _Files:
         if not self.exists(folder):
             return []
         return sorted(status.getPath().getName() for status in self._system.listStatus(self._path(folder)))
+
+    def replace(self, name: str, frame: Any, by: str | None = None) -> None:
+        """Write a frame's rows as a folder of Parquet files (in folders ``by`` a column), whole, in place of any there.
+
+        They are written aside, under a name that is used once, and renamed. So what a task of a driver that has died
+        may still write does not get among them: it lands where nobody looks.
+        """
+        aside = f"{_ASIDE}/{uuid4().hex}"
+        writer = frame.write if by is None else frame.write.partitionBy(by)
+        writer.parquet(f"{self._root}/{aside}")
+        self.delete(name)
+        self._system.mkdirs(self._path(name).getParent())
+        if not self._system.rename(self._path(aside), self._path(name)):
+            raise StateError(f"{self._root}/{aside} could not be renamed to {name}. Nothing was counted; run again.")
 
     def delete(self, name: str) -> None:
         """Delete a file, or a folder with all in it."""

@@ -25,9 +25,11 @@ from phdstream.io.sources.events import rows_and_good
 from phdstream.io.sources.reading import Reading, Rows
 from phdstream.privacy.user_ids import LONGEST_ID
 
-__all__ = ["RowCoder"]
+__all__ = ["RowCoder", "ticks_since"]
 
 _MICROSECOND = timedelta(microseconds=1)
+_FAR = 1 << 61
+"""Microseconds beyond all calendars: sums of two such times are still 64-bit numbers."""
 _UNREADABLE = 'a row cannot be read: mend the data, or set bad_rows = "drop" to leave such rows out.'
 _NUMBERS = ("double", "float", "tinyint", "smallint", "int")
 _MORE = {"arrived": "arrived long", "file": "file string"}
@@ -94,8 +96,8 @@ class RowCoder:
         points = [sql.col(sql_name(name)).cast("double") for name in self.columns.coordinates]
         good = [~sql.isnan(x) & x.isNotNull() for x in points]
         time = sql.unix_micros(sql.col(sql_name(self.columns.time)).cast("timestamp"))
-        sign = sql.col(sql_name(self.columns.sign)).cast("int") if self.columns.sign else sql.lit(1)
-        good += [time.isNotNull(), sign.isNotNull() & sign.isin(1, -1)]
+        sign = _sign(sql.col(sql_name(self.columns.sign))) if self.columns.sign else sql.lit(1)
+        good += [time.isNotNull(), sign.isNotNull()]
         kept = {"time": time, "sign": sign} | {
             f"x{axis}": sql.coalesce(x, sql.lit(float("nan"))) for axis, x in enumerate(points)
         }
@@ -106,7 +108,8 @@ class RowCoder:
             kept[name] = sql.unix_micros(sql_name(column)) if name == "arrived" else sql.col(sql_name(column))
         kept["good"] = sql.coalesce(_all(good), sql.lit(False))
         rows = _readable(frame.select(*(column.alias(name) for name, column in kept.items())), self.reading.drop_bad)
-        return with_codes(rows.withColumn("tick", _tick(self.clock)), self.domain)
+        tick = ticks_since("time", self.clock.first_us, self.clock.every) + 1
+        return with_codes(rows.withColumn("tick", tick), self.domain)
 
     def _by_batches(self, more: dict[str, str]) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
         """Return what turns batches of rows into batches of coded events, in a worker's Python."""
@@ -157,12 +160,22 @@ def _readable(rows: Any, drop_bad: bool) -> Any:
     )
 
 
-def _tick(clock: Clock) -> Any:
-    """Return the tick of ``time``, rounded down in whole numbers as `Clock.tick_of` does."""
+def _sign(column: Any) -> Any:
+    """Return 1 or -1, or null: a cast would stop the job at a number too large, or take it for another."""
     from pyspark.sql import functions as sql
 
-    since, every = f"try_subtract(time, {clock.first_us}L)", clock.every // _MICROSECOND
-    return sql.expr(f"({since} - pmod({since}, {every}L)) div {every}L + 1L")
+    return sql.when(column == 1, sql.lit(1)).when(column == -1, sql.lit(-1))
+
+
+def ticks_since(time: str, first: int, every: timedelta) -> Any:
+    """Return how many whole ticks lie between ``first`` and a column, rounded down as `Clock.tick_of` does.
+
+    No time, however far, makes the numbers overflow: that would stop the job, and all other rows with it.
+    """
+    from pyspark.sql import functions as sql
+
+    since, length = f"(greatest(least({time}, {_FAR}L), -{_FAR}L) - {first}L)", every // _MICROSECOND
+    return sql.expr(f"({since} - pmod({since}, {length}L)) div {length}L")
 
 
 def _user_bytes(frame: Any, name: str) -> Any:

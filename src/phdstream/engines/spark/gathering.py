@@ -60,7 +60,7 @@ class SparkGathered:
                 raise InputError(f"{one.path} is not Parquet: with [engine] type = 'spark' all files must be.")
         frame = self._engine.session.read.parquet(*(one.path.as_uri() for one in files))
         frame = frame.withColumn(RowCoder.FILE, sql.input_file_name())
-        self._rows = Gathering(self._engine, coder.coded(frame))
+        self._rows = Gathering(self._engine, coder.coded(frame), first, last)
         count = coder.clock.count
         for path, tick, number, total in self._rows.summary():
             self._note(path, tick, number, total)

@@ -11,8 +11,13 @@ from phdstream.errors import InputError
 
 __all__ = ["check_session", "make_session"]
 
-_NEEDED = {"spark.sql.session.timeZone": "UTC"}
-"""Times without a zone are numbers of microseconds, whatever the zone of the machine."""
+_NEEDED = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+}
+"""Times without a zone are numbers of microseconds, whatever the zone of the machine; a file that is damaged or gone
+is an error, and no smaller count."""
 _WANTED = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

@@ -11,9 +11,10 @@ if not, its folder is written anew. Its numbers mean something only together wit
 the engine's storage, and a stream whose checkpoint is gone, or older, is refused: other rows would come under numbers
 that were taken.
 
-*Closing a tick* waits until Spark has finished a batch that it began after the tick closed: what had arrived by then is
-read. (So a source must not be limited to so many rows a batch.) The tick's rows of all accepted batches are then held,
-counted, committed and published as in a batch run, and deleted.
+*Closing a tick* waits until Spark has finished a batch that it began, and planned, after the tick closed: what had
+arrived by then is read. (So a source must not be limited to so many rows a batch. A batch that an earlier process had
+planned is begun anew at the start, with what it was to read then: it does not count.) The tick's rows of all accepted
+batches are then held, counted, committed and published as in a batch run, and deleted.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ class SparkStreaming:
         self._holder, self._lock = TickHolder(engine, stream.unit, stream.deletes), threading.RLock()
         self._query: Any = None
         self._stopped, self._started = False, _EPOCH
+        self._planned, self._anew = -1, _EPOCH
         open_engine(engine)
         stream.begin()
         saved = stream.read_extra(_NOTES)
@@ -83,8 +85,7 @@ class SparkStreaming:
 
     def _check_checkpoint(self) -> None:
         """Refuse a checkpoint that does not know the last accepted batch, and one that was there before the stream."""
-        files = self._engine.files
-        there = {int(name) for name in files.names(f"{_CHECKPOINT}/offsets") if name.isdecimal()}
+        there = self._planned_batches()
         if self._accepted >= 0 and self._accepted not in there:
             raise StateError(
                 f"{self._engine.storage}/{_CHECKPOINT}, where Spark notes what it has read, is gone or older than the "
@@ -96,12 +97,17 @@ class SparkStreaming:
                 "older one: events would be lost. Restore it, or choose a new storage for a new stream."
             )
 
+    def _planned_batches(self) -> set[int]:
+        """Return the numbers of the batches of which Spark has noted what they are to read."""
+        names = self._engine.files.names(f"{_CHECKPOINT}/offsets")
+        return {int(name) for name in names if name.isdecimal()}
+
     def start(self, frame: Any, **trigger: Any) -> Any:
         """Begin to take micro-batches of a streaming frame; return Spark's query. ``trigger`` is Spark's."""
         self._engine.session.conf.set("spark.sql.streaming.noDataProgressEventInterval", "500")
         writer = frame.writeStream.foreachBatch(self.accept)
         writer = writer.option("checkpointLocation", f"{self._engine.storage}/{_CHECKPOINT}")
-        self._started = self._now()
+        self._started, self._planned = self._now(), max(self._planned_batches(), default=-1)
         self._query = writer.trigger(**(trigger or {"processingTime": "500 milliseconds"})).start()
         return self._query
 
@@ -110,6 +116,8 @@ class SparkStreaming:
         with self._lock:
             if self._stopped:
                 raise StateError("the stream was stopped: this batch is for whoever goes on with it.")
+            if batch <= self._planned:
+                self._anew = datetime.now(UTC)
             if batch <= self._accepted:
                 return
             self._write(frame, batch)
@@ -165,7 +173,7 @@ class SparkStreaming:
                 raise StateError("the query that reads events has failed: see Spark's log.") from error
             if not active:
                 return False
-            if progress is not None and datetime.fromisoformat(_timestamp(progress)) >= moment:
+            if progress is not None and datetime.fromisoformat(_timestamp(progress)) >= max(moment, self._anew):
                 return True
             if time.monotonic() > patience:
                 raise StateError("Spark has not read what had arrived when a tick closed: the tick waits.")

@@ -73,7 +73,7 @@ class TickHolder:
         kept = ranked.filter(sql.col("rank") + sql.coalesce("used", sql.lit(0)) <= limit).select("code", "user")
         now = used.unionByName(kept.groupBy("user").agg(sql.count("*").alias("used")))
         table = now.groupBy("user").agg(sql.sum("used").cast("long").alias("used"))
-        table.write.mode("overwrite").parquet(self._table(tick, kind))
+        self.engine.files.replace(f"{_USERS}/{tick_name(tick)}-{kind}", table)
         return kept
 
     def _table(self, tick: int, kind: str) -> str:

@@ -162,8 +162,7 @@ class TopicStreaming(SparkStreaming):
     def _write(self, frame: Any, batch: int) -> None:
         sifted = self._coder.sifted(frame).persist()
         try:
-            letters = f"{self._engine.storage}/{_LETTERS}/batch-{batch:010d}"
-            self._coder.letters(sifted).write.mode("overwrite").parquet(letters)
+            self._engine.files.replace(f"{_LETTERS}/batch-{batch:010d}", self._coder.letters(sifted))
             super()._write(sifted, batch)
         finally:
             sifted.unpersist()
