@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
@@ -12,32 +13,28 @@ from phdstream.errors import InputError
 __all__ = ["read_grid"]
 
 _KEYS = ("ncols", "nrows", "xllcorner", "yllcorner", "cellsize")
-_MOST = 1 << 26
+_LONGEST = 1 << 30
+"""Characters of a file that are read."""
 
 
 def read_grid(path: Path) -> tuple[Floats, Floats]:
     """Return a grid's values, the first row in the north (missing ones are NaN), and its bounds."""
     try:
         with path.open(encoding="ascii") as file:
-            head: dict[str, float] = {}
-            while True:
-                at = file.tell()
-                words = file.readline(200).split()
-                if len(words) != 2 or not words[0][:1].isalpha():
-                    break
-                head[words[0].lower()] = float(words[1])
-            file.seek(at)
-            columns, rows, left, low, side = (head[key] for key in _KEYS)
-            if not 1 <= columns * rows <= _MOST:
-                raise InputError(f"{path} has {columns:g} by {rows:g} cells; at most {_MOST:,} can be read.")
-            values = np.loadtxt(file, max_rows=int(rows), ndmin=2)
-    except InputError:
-        raise
+            lines = file.read(_LONGEST).splitlines()
+        head = dict(_pair(line) for line in takewhile(lambda line: line[:1].isalpha(), lines))
+        columns, rows, left, low, side = (head[key] for key in _KEYS)
+        values = np.array([line.split() for line in lines[len(head) :] if line.strip()], dtype=np.float64)
     except (OSError, ValueError, KeyError, UnicodeDecodeError):
         raise InputError(
             f"{path} cannot be read as an Esri ASCII grid: lines {', '.join(_KEYS)}, then a line for each row."
         ) from None
-    if values.shape != (int(rows), int(columns)):
+    if values.shape != (rows, columns):
         raise InputError(f"{path} says it has {rows:g} rows of {columns:g} cells, and has others.")
     values[values == head.get("nodata_value", np.nan)] = np.nan
     return values, np.array([left, low, left + columns * side, low + rows * side])
+
+
+def _pair(line: str) -> tuple[str, float]:
+    key, value = line.split()
+    return key.lower(), float(value)

@@ -43,7 +43,7 @@ class Prior:
     >>> import phdstream as phd
     >>> city = phd.Box([(0, 1), (0, 1)])
     >>> blocks = [(0.2, 0.2), (0.2, 0.3), (0.3, 0.2), (0.3, 0.3), (0.7, 0.3)]
-    >>> people = phd.Prior.from_points(blocks, weights=[5000, 4000, 900, 800, 2500], about="census 2020")
+    >>> people = phd.Prior.from_points(blocks, weights=[500, 400, 400, 500, 300], about="census 2020")
     >>> stream = phd.TrackingStream(city, epsilon=1.0, unit=phd.Event(), prior=people)
     >>> [line for line in stream.describe().splitlines() if line.startswith("Prior")]
     ['Prior: starts from what is public: census 2020. It costs no privacy.']
@@ -73,7 +73,8 @@ class Prior:
             if own is None or there is None:
                 raise InputError("weights names a column, but the points are not a table: give numbers, one for each.")
             weights = floats(named_column(points, there, weights, own))
-        return cls(about, False, lambda domain: (domain.points(points), _weights(weights)))
+        given = _weights(weights)
+        return cls(about, False, lambda domain: (domain.points(points), given))
 
     @classmethod
     def from_polygons(cls, polygons: Any, weights: Any = None, *, about: str) -> Self:

@@ -40,7 +40,7 @@ class TrackingMethod:
         budget: Budget,
         noise: Noise,
         parameters: TrackingParameters,
-        beginning: Beginning = Beginning(),
+        beginning: Beginning,
     ) -> None:
         self._beginning = beginning
         self._setting, self.budget, self.parameters = setting, budget, parameters

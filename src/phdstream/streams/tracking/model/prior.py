@@ -1,15 +1,15 @@
 """What a public prior is worth, learnt from the noisy counts it should explain: empirical Bayes. Public.
 
 A prior says how nodes divide (`phdstream.priors`); nobody knows how far to believe it. The model: a node's contrast is
-``c + ρ·(p - c)``, with p the prior's and c the measure's, up to a random deviation of standard deviation ``κ·(1 - p²)`` (with
-some room, see `Filter`) besides chance. The **reliability** ρ and the **drift** κ of each level of the tree are estimated from what the counts
-of the start say there: ρ by weighted least squares of the measured contrasts (minus c) on ``p - c``, κ² by what is left
-of their squares when noise, chance and the prior's own variance are taken away. A level's estimate is drawn towards that
-of the level above; below the last level that was counted, the last one's is taken. The
-**worth** w of a level's prior is the part of how contrasts vary that it explains, ``ρ²·E(p - c)²`` over that plus κ².
-As far as it explains nothing, nodes are free to differ: ``(1 - w)²`` is added to κ². So a fitting prior gets ρ near 1
-and a small κ, and its shape inside the leaves is released; one that is wrong, or says no more than the measure, is
-worth next to nothing, and the start goes on as without any.
+``c + ρ·(p - c)``, with p the prior's and c the measure's, up to a random deviation of standard deviation
+``κ·(1 - p² + room)`` besides chance. The **reliability** ρ and the **drift** κ of each level of the tree are estimated
+from what the counts of the start say there: ρ by weighted least squares of the measured contrasts (minus c) on
+``p - c``, κ² by what is left of their squares when noise, chance and the prior's own variance are taken away. A level's
+estimate is drawn towards that of the level above; below the last level that was counted, the last one's is taken. The
+**worth** w of a level's prior is the part of how contrasts vary that it explains: ``ρ²·Σ(p - c)²`` over that plus what
+it leaves. As far as it explains nothing, nodes are free to differ: ``(1 - w)²`` is added to κ². So a fitting prior gets
+ρ near 1 and a small κ, and its shape inside the leaves is released; one that is wrong, or says no more than the
+measure, is worth next to nothing, and the start goes on as without any.
 
 Everything here is computed from noisy counts and from what was public before: it costs no privacy.
 """
