@@ -165,8 +165,8 @@ def _build(sections: dict[str, Any], base: Path) -> Config:
         ),
         reading=replace(given.reading, crs=domain.crs),
     )
-    if (prior := configured_prior(sections.get("prior", {}), given.columns.coordinates, base)) is not None:
-        options["prior"] = prior
+    if "prior" in sections:
+        options["prior"] = configured_prior(sections["prior"], given.columns.coordinates, base)
     releases, state = _folders(sections["output"], base)
     return Config(
         given, clock, rows, domain, unit, sections["privacy"]["epsilon"], method, options, seed, releases, state,

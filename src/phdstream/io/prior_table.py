@@ -29,10 +29,8 @@ PRIOR_KEYS = {"about", *_KINDS, *set().union(*_KINDS.values())}
 _TABLES = (".csv", ".parquet", ".pq")
 
 
-def configured_prior(section: dict[str, Any], coordinates: Sequence[str], base: Path) -> Prior | None:
-    """Return the prior of a [prior] section; None without one. Paths are relative to ``base``."""
-    if not section:
-        return None
+def configured_prior(section: dict[str, Any], coordinates: Sequence[str], base: Path) -> Prior:
+    """Return the prior of a [prior] section. Paths are relative to ``base``."""
     kinds = [key for key in _KINDS if key in section]
     if len(kinds) != 1:
         raise ConfigError(f"[prior] needs one of {', '.join(_KINDS)}: a file, or a folder of releases.")
