@@ -263,11 +263,11 @@ def picture(data: Path) -> None:
         .update(case.ticks[0])
         .sample(),
     }
-    figure, axes = subplots(1, 3, figsize=(12, 5))
+    figure, axes = subplots(1, 3, panel=(4.0, 4.6))
     for axis, (title, points) in zip(np.ravel(axes), shown.items(), strict=True):
         axis.plot(*points.T, ",", color="#0b3d66")
         axis.set(xlim=(-74.03, -73.92), ylim=(40.69, 40.81), title=title, xticks=[], yticks=[], aspect=1.32)
-    FIGURE.write_bytes(picture_of(figure))
+    FIGURE.write_bytes(picture_of(figure).png)
 
 
 def main() -> None:

@@ -49,12 +49,16 @@ def test_a_fitting_prior_is_believed_also_below_what_was_counted() -> None:
 @pytest.mark.parametrize("wrong", [1 - hill(2), np.random.default_rng(4).random((20_000, 2))], ids=["turned", "even"])
 def test_a_wrong_prior_and_one_that_says_nothing_are_left_to_the_measure(wrong: Floats) -> None:
     learnt = prior_of(wrong).learnt(TREE, counted(hill(3)))
-    deep = learnt.reliability[7:]
-    assert (deep == 0).all() or (learnt.drift[7:] > 0.5).all()
-    nodes = learnt.splits.node[TREE.bits(learnt.splits.node) == 10]
-    contrast, variance = learnt.of(TREE, nodes, 10)
-    assert (variance > 0.5).all()
-    assert np.abs(contrast).max() < 1
+    assert (learnt.reliability[7:] == 0).all()
+    assert (learnt.drift[7:] == learnt.free).all()
+    assert TREE.bits(learnt.believed(TREE).node).max(initial=0) < 7
+
+
+def test_a_prior_that_is_too_uneven_is_believed_in_part() -> None:
+    """A twentieth of the points lies anywhere: contrasts are those of a mixture, nearer to even."""
+    points = np.concatenate([hill(3, 20_000), np.random.default_rng(9).random((1_000, 2))])
+    learnt = prior_of(hill(2)).learnt(TREE, counted(points, 6, 3.0))
+    assert 0.2 < learnt.reliability[1:6].mean() < 0.9
 
 
 def test_levels_that_are_not_believed_are_as_without_a_prior() -> None:
