@@ -15,7 +15,7 @@ import shapely
 from phdstream.app.check import check
 from phdstream.app.config import load_config
 from phdstream.app.run import run
-from phdstream.errors import ConfigError, InputError, StateError
+from phdstream.errors import ConfigError, StateError
 from tests.app.test_run import SIMULATED, write
 
 RNG = np.random.default_rng(1)
@@ -102,7 +102,7 @@ def test_check_reads_it_and_what_was_said_once_stays_said(tmp_path: Path) -> Non
         (f'{ABOUT}\npolygons = "areas.geojson"\ntick = 3', "does not go with polygons"),
         (f'{ABOUT}\npolygon = "areas.geojson"', "polygons"),
         (f'{ABOUT}\nraster = "places.csv"', "Esri"),
-        (f'{ABOUT}\nraster = 3', "must be a text"),
+        (f"{ABOUT}\nraster = 3", "must be a text"),
         ('releases = "nowhere"', "no folder of releases"),
     ],
 )

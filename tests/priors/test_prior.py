@@ -50,7 +50,10 @@ def test_polygons_spread_their_weight_over_their_area() -> None:
 
 
 def test_a_polygon_smaller_than_the_lattice_still_holds_its_weight() -> None:
-    tiny = [shapely.box(0.1, 0.1, 0.1 + 1e-7, 0.1 + 1e-7), *(shapely.box(0.6, i / 10, 1, (i + 1) / 10) for i in range(10))]
+    tiny = [
+        shapely.box(0.1, 0.1, 0.1 + 1e-7, 0.1 + 1e-7),
+        *(shapely.box(0.6, i / 10, 1, (i + 1) / 10) for i in range(10)),
+    ]
     prior = phd.Prior.from_polygons(tiny, [10] + [1] * 10, about="a")
     points, weights = prior._placed(SQUARE)
     assert weights is not None
@@ -87,7 +90,7 @@ def test_a_raster_from_an_array_and_from_a_file(tmp_path: Path) -> None:
     assert phd.Prior.from_raster(tmp_path / "people.asc", about="a").on(SQUARE).digest == splits.digest
     for wrong in ("", head, head + "2 1\n1 1 1\n", head + "2 -1\n", "ncols 99999999\n" + head[8:] + "1 1\n"):
         (tmp_path / "wrong.asc").write_text(wrong)
-        with pytest.raises(InputError, match="wrong.asc"):
+        with pytest.raises(InputError, match=r"wrong\.asc"):
             phd.Prior.from_raster(tmp_path / "wrong.asc", about="a")
 
 

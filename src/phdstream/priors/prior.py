@@ -167,7 +167,8 @@ def _weights(given: Any) -> Floats | None:
     weights = floats(given)
     if weights.ndim != 1 or not np.isfinite(weights).all() or (weights < 0).any() or not (weights > 0).any():
         raise InputError("weights are finite numbers, one for each, none negative, and not all 0.")
-    return weights / weights.max()
+    largest: float = weights.max()
+    return weights / largest
 
 
 def _in_domain(placed: tuple[Floats, Floats | None], crs: str | None) -> Callable[[Domain], _Placed]:

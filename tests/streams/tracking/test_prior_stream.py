@@ -33,9 +33,7 @@ def errors(prior: phd.Prior | None, seeds: range, ticks: int = 1) -> Floats:
     """Return the error of the first release and of a later one: geometric means over sizes and seeds."""
     found = []
     for seed in seeds:
-        stream = phd.TrackingStream(
-            SQUARE, 0.5, phd.Event(), insert_only=True, prior=prior, noise=phd.Simulation(seed)
-        )
+        stream = phd.TrackingStream(SQUARE, 0.5, phd.Event(), insert_only=True, prior=prior, noise=phd.Simulation(seed))
         live = np.zeros((0, 2))
         for tick in range(ticks):
             points = town(100 * seed + tick, 3000)
@@ -121,7 +119,7 @@ def test_what_is_no_prior_is_refused() -> None:
 
 @pytest.mark.parametrize("name", DOMAINS)
 def test_on_every_domain(name: str) -> None:
-    domain = DOMAINS[name]() if callable(DOMAINS[name]) else DOMAINS[name]
+    domain = DOMAINS[name]()
     rows = domain.rows(domain.sample(np.array([1]), np.array([400]), key=1))
     prior = phd.Prior.from_points(rows, about="a sample")
     stream = phd.TrackingStream(domain, 1.0, phd.Event(), prior=prior, window=3, noise=phd.Simulation(1))

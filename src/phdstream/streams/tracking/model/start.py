@@ -20,7 +20,7 @@ from phdstream.streams.tracking.model.least_squares import Layer, NoisyCounts, c
 from phdstream.streams.tracking.model.policy import prior_variance
 from phdstream.streams.tracking.model.prior import PriorDensity
 from phdstream.streams.tracking.model.refinement import ExpectedCounts, Refinement
-from phdstream.streams.tracking.model.split_tree import UNIFORM, UNKNOWN, SplitTree
+from phdstream.streams.tracking.model.split_tree import UNIFORM, UNKNOWN, Density, SplitTree
 from phdstream.streams.tracking.parameters import Stages, TrackingParameters
 from phdstream.streams.tracking.pieces import RefinedCounts
 
@@ -54,7 +54,8 @@ class StartModel:
 
     def refinement(self, stages: Stages, epsilon: float) -> Refinement:
         """Return what to count in a round."""
-        amounts, densities = np.array([[self._total], [1.0]]), (self.splits, UNIFORM)
+        amounts = np.array([[self._total], [1.0]])
+        densities: tuple[Density, ...] = (self.splits, UNIFORM)
         if self._prior is not None and not self._layers:  # nothing tells yet how far to believe it
             trust = self._parameters.prior.trust
             amounts = np.array([[trust * self._total], [(1 - trust) * self._total], [1.0]])
