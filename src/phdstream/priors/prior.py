@@ -19,7 +19,7 @@ from phdstream.domains.shapes.geometries import geometry_parts, read_geometries
 from phdstream.domains.shapes.projection import Projection, crs_name
 from phdstream.errors import InputError, shown
 from phdstream.priors.grid_file import read_grid
-from phdstream.priors.splits import PriorSplits, divided
+from phdstream.priors.splits import MOST_NODES, PriorSplits, divided
 from phdstream.priors.spread import POINTS, on_grid, on_lines, on_polygons
 from phdstream.release import Release
 
@@ -141,8 +141,8 @@ class Prior:
         spread = _polygons if kind == "Polygon" else _lines
         return cls(about, False, _in_domain(spread(geometries, given), crs))
 
-    def on(self, domain: Domain) -> PriorSplits:
-        """Return how the prior divides a domain's nodes; refuse one that says nothing there."""
+    def on(self, domain: Domain, most: int = MOST_NODES) -> PriorSplits:
+        """Return how the prior divides a domain's nodes, at most so many; refuse one that says nothing there."""
         points, weights = self._placed(domain)
         codes, inside = domain.encode(points)
         weights = np.ones(codes.size) if weights is None else weights
@@ -153,7 +153,7 @@ class Prior:
             raise InputError(
                 "nothing of the prior lies in the domain: are coordinates in the domain's order and coordinate system?"
             )
-        splits = divided(BinaryTree(domain), codes[told], weights[told])
+        splits = divided(BinaryTree(domain), codes[told], weights[told], most)
         if not splits.node.size:
             raise InputError(
                 "the prior is worth fewer than four points in the domain: too few to say where events are."

@@ -131,6 +131,7 @@ def test_on_every_domain(name: str) -> None:
 
 def test_few_nodes_are_enough() -> None:
     stream = new_stream(max_nodes=30)
+    assert stream._method._beginning.splits.node.size == 2  # type: ignore[attr-defined]
     for tick in range(4):
         stream.update(town(tick, 300))
     assert stream.nodes <= 30

@@ -9,14 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from phdstream.domains import Domain
 from phdstream.errors import InputError, shown
 from phdstream.priors import Prior
+from phdstream.priors.splits import MOST_NODES
 from phdstream.privacy import Noise
+from phdstream.streams.setting import Setting
 from phdstream.streams.state import Arrays, nest, unnest
 from phdstream.streams.tracking.model.split_tree import SplitTree
 
 __all__ = ["Beginning"]
+
+_ROOM = 12
+"""A prior takes at most such a part of the nodes remembered: there must be room to count, and to smooth."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +33,8 @@ class Beginning:
     splits: SplitTree | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, prior: Prior | dict[str, Any] | None, domain: Domain, noise: Noise) -> Self:
-        """Return what a stream on a domain begins from; as plain data it comes from a saved state."""
+    def of(cls, prior: Prior | dict[str, Any] | None, setting: Setting, noise: Noise) -> Self:
+        """Return what a stream begins from; as plain data it comes from a saved state."""
         if prior is None:
             return cls()
         if isinstance(prior, dict):
@@ -42,7 +46,7 @@ class Beginning:
                 "this prior is a release that was only simulated, so it is not private, and nothing public: start from "
                 "one with exact noise."
             )
-        splits = prior.on(domain)
+        splits = prior.on(setting.domain, max(1, min(MOST_NODES, setting.max_nodes // _ROOM)))
         tree = SplitTree(splits.node, splits.contrast, splits.variance)
         return cls(prior.about, splits.digest, prior.simulated, tree)
 

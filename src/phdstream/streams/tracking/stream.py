@@ -59,7 +59,7 @@ class TrackingStream(Stream):
     ) -> None:
         setting, source = Setting(domain, unit, window, insert_only, start_after, max_nodes), checked_noise(noise)
         budget = Budget.per_event(epsilon, unit, deletes=setting.deletes)
-        begins = Beginning.of(prior, setting.domain, source)
+        begins = Beginning.of(prior, setting, source)
         super().__init__(setting, TrackingMethod(setting, budget, source, _parameters(parameters), begins))
 
 
