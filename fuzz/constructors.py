@@ -22,6 +22,7 @@ __all__ = ["prepare", "run"]
 _SQUARE = [(0.0, 1.0), (0.0, 1.0)]
 _STREET = shapely.LineString([(0, 0), (100, 0), (100, 60)])
 _TRIANGLE = shapely.Polygon([(0, 0), (1, 0), (0, 1)])
+_PUBLIC = [(0.1, 0.1), (0.1, 0.2), (0.2, 0.1), (0.3, 0.3), (0.9, 0.9)]
 _TREE = {"depth": 6, "fanout": 2}
 _ATTRIBUTES = [
     {"type": "category", "name": "v", "values": ["a", "b"]},
@@ -41,6 +42,13 @@ _WAYS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Bins": (phd.Bins, {"name": "age", "edges": [0, 18, 65]}),
     "TimeOfDay": (phd.TimeOfDay, {"name": "hour", "bins": 5, "column": "time", "zone": "UTC"}),
     "DayOfWeek": (phd.DayOfWeek, {"name": "day", "column": "time", "zone": "UTC"}),
+    "prior of points": (phd.Prior.from_points, {"points": _PUBLIC, "weights": [1.0] * 4 + [2.0], "about": "a"}),
+    "prior of polygons": (phd.Prior.from_polygons, {"polygons": [_TRIANGLE], "weights": [3], "about": "a"}),
+    "prior of lines": (phd.Prior.from_lines, {"lines": [_TRIANGLE.exterior], "weights": [3], "about": "a"}),
+    "prior of a raster": (
+        phd.Prior.from_raster,
+        {"values": [[1.0, 2.0], [0.0, 4.0]], "bounds": [0, 0, 1, 1], "crs": None, "about": "a"},
+    ),
     "User": (phd.User, {"inserts": 2, "deletes": 1}),
     "Simulation": (phd.Simulation, {"seed": 1}),
     "domain": (lambda **spec: domain_from_dict(spec), {"type": "box", "bounds": _SQUARE, "depth": 6}),
@@ -73,6 +81,10 @@ def run(rng: Random, folder: Path) -> None:
         again = attribute_from_dict(json.loads(json.dumps(made.to_dict())))
         assert again.to_dict() == made.to_dict(), "an attribute read back is another"
         made = phd.Product(phd.Box(_SQUARE, names=("a b", "c d"), depth=6), made)
+    if isinstance(made, phd.Prior):
+        splits = made.on(phd.Box(_SQUARE, depth=6))
+        assert (np.abs(splits.contrast) <= 1).all(), "a contrast beyond 1"
+        assert (splits.variance >= 0).all(), "a variance below 0"
     if isinstance(made, phd.Domain):
         _use(made)
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from phdstream.domains.product import Bins, Category, DayOfWeek, Product, TimeOfDay
     from phdstream.domains.region import Region
     from phdstream.history import Releases, read_releases
+    from phdstream.priors import Prior
     from phdstream.privacy import Event, ExactNoise, Record, Simulation, User
     from phdstream.release import Changes, Counts, Release
     from phdstream.streams.durable.stream import DurableStream, durable
@@ -41,6 +42,7 @@ __all__ = [
     "Hierarchy",
     "Network",
     "PHDStream",
+    "Prior",
     "PrivTree",
     "Product",
     "Record",
@@ -69,6 +71,7 @@ _HOMES = {
     "domains.region": ("Region",),
     "history": ("Releases", "read_releases"),
     "streams.durable.stream": ("DurableStream", "durable"),
+    "priors": ("Prior",),
     "privacy": ("Event", "ExactNoise", "Record", "Simulation", "User"),
     "streams.paper.privtree": ("PrivTree",),
     "release": ("Changes", "Counts", "Release"),

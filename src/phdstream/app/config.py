@@ -16,6 +16,7 @@ from phdstream.engines.settings import KNOWN as ENGINE_KEYS
 from phdstream.engines.settings import EngineSettings, read_engine
 from phdstream.errors import ConfigError, InputError, PhdstreamError, did_you_mean
 from phdstream.io.domain_table import DOMAIN_FILES, configured_domain
+from phdstream.io.prior_table import PRIOR_KEYS, configured_prior
 from phdstream.io.sinks.settings import SinkSettings, read_sinks
 from phdstream.io.sinks.writers import check_format
 from phdstream.io.sources.addresses import local_path
@@ -57,6 +58,7 @@ _KNOWN: dict[str, tuple[set[str], set[str]]] = {  # section: (required, optional
     ),
     "privacy": ({"epsilon", "unit"}, {"tree_share"}),
     "stream": (set(), {"method", "counter", "threshold", "window", "start_after", "max_nodes"}),
+    "prior": (set(), PRIOR_KEYS),
     "output": ({"releases", "state"}, {"format"}),
     "simulation": ({"seed"}, set()),
     "service": (set(), set(SERVICE_KEYS)),
@@ -65,7 +67,7 @@ _KNOWN: dict[str, tuple[set[str], set[str]]] = {  # section: (required, optional
     "account": (ACCOUNT_KEYS, set()),
     "about": (set(), set(ABOUT)),
 }
-_OPTIONAL_SECTIONS = {"stream", "simulation", "service", "source", "engine", "account", "about"}
+_OPTIONAL_SECTIONS = {"stream", "prior", "simulation", "service", "source", "engine", "account", "about"}
 _SINKS = "sinks"
 _METHODS: dict[str, Any] = {"tracking": TrackingStream, "phdstream": PHDStream}
 _ONLY_PHDSTREAM = ("counter", "threshold", "tree_share")
@@ -163,6 +165,8 @@ def _build(sections: dict[str, Any], base: Path) -> Config:
         ),
         reading=replace(given.reading, crs=domain.crs),
     )
+    if "prior" in sections:
+        options["prior"] = configured_prior(sections["prior"], given.columns.coordinates, base)
     releases, state = _folders(sections["output"], base)
     return Config(
         given, clock, rows, domain, unit, sections["privacy"]["epsilon"], method, options, seed, releases, state,

@@ -20,6 +20,8 @@ from phdstream.streams.tracking import TrackingParameters
 from tests.thorough import cases
 
 TOLERANCE = 1e-9
+PRIOR = phd.Prior.from_points(np.random.default_rng(1).beta(1, 4, (500, 2)), about="public")
+ON_LINE = phd.Prior.from_points(np.random.default_rng(1).beta(1, 4, (500, 1)), about="public")
 pytestmark = pytest.mark.slow
 Event = tuple[int, float, int]  # tick, place, sign
 
@@ -73,7 +75,20 @@ class TestExactLoss:
         assert max(losses) <= 1.0 + TOLERANCE
         assert min(losses) > 0.999  # all of the budget is spent on every event: the test would notice less noise
 
-    @pytest.mark.parametrize("options", [{}, {"window": 2}, {"start_after": 2}, {"insert_only": True}], ids=str)
+    def test_every_output_of_a_start_from_a_prior(self) -> None:
+        rounds = {"start.rounds": ((0.4, ((6.0, 1), (6.0, 0))), (0.6, ((4.5, 0),)))}
+        parameters = TrackingParameters().changed(rounds)
+        make = partial(self.make, 2, insert_only=True, parameters=parameters, prior=ON_LINE)
+        base = [event for event in self.base if event[2] > 0]
+        outputs = list(all_outputs(lambda choose: play(make(), base, 1, ForcedSums(choose, self.sums))))
+        assert len(outputs) > 100
+        losses = self.losses(make, 1, outputs)
+        assert max(losses) <= 1.0 + TOLERANCE
+        assert min(losses) > 0.999
+
+    @pytest.mark.parametrize(
+        "options", [{}, {"window": 2}, {"start_after": 2}, {"insert_only": True}, {"prior": ON_LINE}], ids=str
+    )
     def test_random_outputs_of_several_blocks(self, options: dict[str, Any]) -> None:
         make, ticks = partial(self.make, 3, **options), 4
         outputs = [np.random.default_rng(seed).integers(0, 2, 400).tolist() for seed in range(cases(12, 40))]
@@ -97,6 +112,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "start": {"start_after": 3},
     "few nodes": {"max_nodes": 25},
     "insert only": {"insert_only": True},
+    "prior": {"prior": PRIOR},
+    "prior of an insert-only start": {"prior": PRIOR, "start_after": 3, "insert_only": True},
 }
 
 
@@ -137,8 +154,9 @@ def test_every_noise_call_sees_at_most_what_was_declared(
     assert spent <= stream.budget.count + 1e-12
 
 
+@pytest.mark.parametrize("prior", [None, PRIOR], ids=["no prior", "prior"])
 @pytest.mark.parametrize("seed", range(6))
-def test_what_is_asked_never_depends_on_the_data(seed: int) -> None:
+def test_what_is_asked_never_depends_on_the_data(seed: int, prior: phd.Prior | None) -> None:
     """Any two streams forced to the same outputs, one of few events and one of many: all questions are the same.
 
     One event seldom tips a threshold, so neighbours would hardly show that an exact number decides.
@@ -146,7 +164,7 @@ def test_what_is_asked_never_depends_on_the_data(seed: int) -> None:
     asked = []
     for number in (3, 200):
         rng = np.random.default_rng(seed)
-        stream = phd.TrackingStream(phd.Box([(0, 1), (0, 1)], depth=8), 1.0, phd.Event())
+        stream = phd.TrackingStream(phd.Box([(0, 1), (0, 1)], depth=8), 1.0, phd.Event(), prior=prior)
         noise = stream.noise = ForcedSums(random_choices(seed), (-20, 0, 30, 300))
         for _ in range(8):
             stream.update(rng.random((number, 2)), rng.random((number // 3, 2)))

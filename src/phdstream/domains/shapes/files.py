@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 import shapely
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from phdstream.domains.shapes.projection import crs_name, need
 from phdstream.errors import InputError
 
-__all__ = ["read_geometry_file"]
+__all__ = ["read_geometry_file", "read_weighted_file"]
 
 _SQLITE, _GEOPACKAGE, _APPLICATION = b"SQLite format 3\0", (b"GPKG", b"GP10", b"GP11"), slice(68, 72)
 _SHAPEFILE, _FLATGEOBUF, _PARQUET = b"\0\0\x27\x0a", (b"fgb\x03", b"fgb"), b"PAR1"
@@ -28,9 +29,31 @@ _HEAD = 100
 _DEEPEST = "its parts are nested too deeply."
 
 
+_Read: TypeAlias = tuple[NDArray[Any], str | None, Callable[[str], Any]]
+"""Geometries, their coordinate system, and what gives a column of the features by its name (KeyError without it)."""
+
+
 def read_geometry_file(path: Path) -> tuple[NDArray[Any], str | None]:
     """Return a file's geometries, one for each feature (None where there is none), and their coordinate system."""
-    readers: dict[str, tuple[Callable[[bytes, bytes], bool], Callable[[Path], Any]]] = {
+    geometries, crs, _ = _read_features(path)
+    return geometries, crs
+
+
+def read_weighted_file(path: Path, column: str | None) -> tuple[NDArray[Any], str | None, Any]:
+    """Return the same, and a column of numbers (None if none is named)."""
+    geometries, crs, columns = _read_features(path)
+    if column is None:
+        return geometries, crs, None
+    try:
+        return geometries, crs, np.asarray(columns(column), dtype=np.float64)
+    except KeyError:
+        raise InputError(f"{path} has no column '{column}' beside its geometries.") from None
+    except (TypeError, ValueError):
+        raise InputError(f"the column '{column}' of {path} must hold a number for each geometry.") from None
+
+
+def _read_features(path: Path) -> _Read:
+    readers: dict[str, tuple[Callable[[bytes, bytes], bool], Callable[[Path], _Read]]] = {
         ".geojson": (_any, _read_geojson),
         ".json": (_any, _read_geojson),
         ".gpkg": (_is_geopackage, _read_with_gdal),
@@ -47,7 +70,7 @@ def read_geometry_file(path: Path) -> tuple[NDArray[Any], str | None]:
     if not agrees(*_ends(path)):
         raise InputError(f"{path} is not what its name says: its content is not that of a {ending} file.")
     try:
-        return read(path.resolve())  # type: ignore[no-any-return]
+        return read(path.resolve())
     except InputError:
         raise
     except RecursionError:
@@ -92,16 +115,16 @@ def _is_parquet(head: bytes, tail: bytes) -> bool:
     return head.startswith(_PARQUET) and tail == _PARQUET
 
 
-def _read_with_gdal(path: Path) -> tuple[NDArray[Any], str | None]:
+def _read_with_gdal(path: Path) -> _Read:
     return _geometry_and_crs(need("geopandas").read_file(path, engine="pyogrio", **_line_layer(path)))
 
 
-def _read_parquet(path: Path) -> tuple[NDArray[Any], str | None]:
+def _read_parquet(path: Path) -> _Read:
     return _geometry_and_crs(need("geopandas").read_parquet(path))
 
 
-def _geometry_and_crs(frame: Any) -> tuple[NDArray[Any], str | None]:
-    return np.asarray(frame.geometry, dtype=object), crs_name(frame.crs)
+def _geometry_and_crs(frame: Any) -> _Read:
+    return np.asarray(frame.geometry, dtype=object), crs_name(frame.crs), frame.__getitem__
 
 
 def _line_layer(path: Path) -> dict[str, str]:
@@ -112,7 +135,7 @@ def _line_layer(path: Path) -> dict[str, str]:
     return {"layer": "edges"} if "edges" in layers else {}
 
 
-def _read_geojson(path: Path) -> tuple[NDArray[Any], str | None]:
+def _read_geojson(path: Path) -> _Read:
     """Return the geometries of a GeoJSON text: a collection of features, one feature, or one geometry."""
     content = json.loads(path.read_bytes().decode("utf-8-sig"), parse_constant=_no_number)
     if not isinstance(content, dict) or not isinstance(content.get("type"), str):
@@ -122,7 +145,15 @@ def _read_geojson(path: Path) -> tuple[NDArray[Any], str | None]:
         raise InputError(f"{path} is not GeoJSON: its features are not a list of them.")
     found = [f.get("geometry") if f.get("type") == "Feature" else f for f in features]
     texts = np.array([None if geometry is None else json.dumps(geometry) for geometry in found], dtype=object)
-    return np.atleast_1d(shapely.from_geojson(texts)), _stated_crs(content)
+    return np.atleast_1d(shapely.from_geojson(texts)), _stated_crs(content), partial(_property, features)
+
+
+def _property(features: list[dict[str, Any]], name: str) -> list[Any]:
+    """Return a property of all features; one that no feature has is not there."""
+    found = [f["properties"] if isinstance(f.get("properties"), dict) else {} for f in features]
+    if not any(name in each for each in found):
+        raise KeyError(name)
+    return [each.get(name) for each in found]
 
 
 def _no_number(name: str) -> None:

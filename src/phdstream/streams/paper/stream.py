@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from phdstream.domains import Domain
+from phdstream.errors import InputError
 from phdstream.privacy import Budget, Noise, SplitRule, Unit
 from phdstream.streams.paper.counters import Counter, CounterChoice
 from phdstream.streams.paper.method import NAME, PaperMethod
@@ -29,6 +30,7 @@ class PHDStream(Stream):
     start_after: t0, the tick of the first release; everything up to it is counted as one tick.
     tree_share: the part of an insert's budget that goes to choosing the tree.
     max_nodes: nodes kept; beyond it the least recently used subtrees are folded into their roots.
+    prior: none is taken; `TrackingStream` starts from one.
     noise: leave it out for exact noise; `Simulation` (seed) is for experiments and marks every release.
 
     >>> import phdstream as phd
@@ -54,8 +56,13 @@ class PHDStream(Stream):
         start_after: int = 1,
         tree_share: float = 0.5,
         max_nodes: int = 1_000_000,
+        prior: None = None,
         noise: Noise | None = None,
     ) -> None:
+        if prior is not None:
+            raise InputError(
+                "PHDStream takes no prior: it is the paper's algorithm. Use TrackingStream, or leave it out."
+            )
         setting, source = Setting(domain, unit, window, insert_only, start_after, max_nodes), checked_noise(noise)
         budget = Budget.solve(epsilon, unit, deletes=setting.deletes, tree_share=tree_share)
         self._paper = PaperMethod(setting, budget, source, counter, threshold, tree_share)

@@ -18,6 +18,7 @@ from phdstream.release.soundness import Fallback, first_whole
 from phdstream.streams.private_codes import TickEvents
 from phdstream.streams.setting import Setting
 from phdstream.streams.state import Arrays, nest, unnest
+from phdstream.streams.tracking.beginning import Beginning
 from phdstream.streams.tracking.mechanism import Mechanism
 from phdstream.streams.tracking.model import Model
 from phdstream.streams.tracking.model.policy import Spending
@@ -33,7 +34,15 @@ class TrackingMethod:
 
     name = NAME
 
-    def __init__(self, setting: Setting, budget: Budget, noise: Noise, parameters: TrackingParameters) -> None:
+    def __init__(
+        self,
+        setting: Setting,
+        budget: Budget,
+        noise: Noise,
+        parameters: TrackingParameters,
+        beginning: Beginning,
+    ) -> None:
+        self._beginning = beginning
         self._setting, self.budget, self.parameters = setting, budget, parameters
         tree = BinaryTree(setting.domain)
         self._mechanism = Mechanism(budget, tree.total_bits, noise)
@@ -73,7 +82,7 @@ class TrackingMethod:
 
     def _start(self, waiting: list[TickEvents]) -> None:
         """Count everything up to now, round by round, and open the first block. Costs ``budget.count`` in all."""
-        rule, start = self.parameters.start, self._model.start()
+        rule, start = self.parameters.start, self._model.start(self._beginning.splits)
         shares = [rule.total, *((1 - rule.total) * share for share, _ in rule.rounds)]
         for_total, *for_rounds = self.budget.divide_count(shares)
         self._mechanism.take_start(waiting)
@@ -83,6 +92,7 @@ class TrackingMethod:
             start.learn(plan, self._mechanism.count_start(plan, epsilon))
         self._mechanism.end_start()
         self._model.begin(*start.finish(), ticks=len(waiting))
+        self._beginning = self._beginning.begun()
         self._open_block()
 
     def _open_block(self) -> None:
@@ -110,17 +120,19 @@ class TrackingMethod:
 
     def options(self) -> dict[str, Any]:
         """Return the method's own parameters."""
-        return {"parameters": self.parameters.to_dict()}
+        return {"parameters": self.parameters.to_dict(), "prior": self._beginning.to_dict()}
 
     def metadata(self) -> dict[str, Any]:
-        """Return what a release states of the method besides its name: nothing."""
-        return {}
+        """Return what a release states of the method besides its name: what it started from, if anything."""
+        return {"prior": self._beginning.about} if self._beginning.digest else {}
 
     def describe(self) -> list[str]:
         """Return how the budget is spent, in plain words."""
         deviation = float(np.sqrt(noise_variance(scale_for(self._spending.fine_count))))
         total, zones, fine_count = self._spending
+        about = self._beginning.about
         return [
+            *([f"Prior: starts from what is public: {about}. It costs no privacy."] if about else []),
             f"Budget: an event costs {self.budget.count:.4g}, whether it inserts or deletes: {total:.3g} for "
             f"its tick's total, {zones:.3g} for its zone, {fine_count:.3g} for its cell at present; "
             "the more points there are, the more for the cell.",
@@ -134,16 +146,23 @@ class TrackingMethod:
         return ["the events of the open block, until they are counted"]
 
     def unproved(self) -> list[str]:
-        """Return what is not proved: nothing. Parameters are of the model, which is post-processing."""
-        return []
+        """Return what is not proved: nothing, unless the prior is no release but a simulation of one.
+
+        Parameters and a prior are of the model, which is post-processing.
+        """
+        return (
+            ["the stream started from a simulated release, which is not private"] if self._beginning.simulated else []
+        )
 
     def to_state(self) -> tuple[dict[str, Any], Arrays]:
         """Return the model's state, which is public, and the mechanism's, which is private."""
         own, arrays = self._model.to_state()
-        return own | {"budget_parts": self._parts}, arrays | nest("mechanism", self._mechanism.to_arrays())
+        arrays |= nest("mechanism", self._mechanism.to_arrays()) | self._beginning.to_arrays()
+        return own | {"budget_parts": self._parts}, arrays
 
     def restore(self, own: dict[str, Any], arrays: Arrays) -> None:
         """Take them back."""
         self._divide_budget(own["budget_parts"])
         self._mechanism.restore(unnest("mechanism", arrays))
         self._model.restore(own, arrays)
+        self._beginning = self._beginning.restored(arrays)

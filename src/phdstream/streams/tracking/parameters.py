@@ -88,6 +88,22 @@ class Start(_Checked):
 
 
 @dataclass(frozen=True)
+class Prior(_Checked):
+    """A public prior: how much of it is believed at first, and how its worth is learnt from the start's counts."""
+
+    trust: float = _number(0.8, "share of points", 0, 1, "expected where it says, before anything is counted")
+    hesitation: float = _number(4.0, "nodes", 0.1, 1e3, "as if so many said that it is half right, and free to differ")
+    kinship: float = _number(0.6, "share", 0, 1, "how much of what one level tells holds for the next")
+    visible: float = _number(2.0, "standard deviations", 0, 100, "nodes that hold so much tell what it is worth")
+    room: float = _number(0.05, "share of variance", 0, 1, "the least deviation of uneven splits, as for the filter")
+    least: float = _number(1e-3, "κ²", 1e-6, 1, "no prior is taken for better")
+    curiosity: float = _number(
+        0.3, "κ²", 0, 1, "where to count, none is taken for better; 1: it is counted as finely as without any"
+    )
+    worth: float = _number(0.2, "share of variance", 0, 1, "levels of which it explains less are left to the measure")
+
+
+@dataclass(frozen=True)
 class FineCounts(_Checked):
     """The fine count of a block: nodes that are expected to hold enough are counted, heavy ones refined."""
 
@@ -217,6 +233,7 @@ class TrackingParameters:
 
     budget: BudgetSplit = BudgetSplit()
     start: Start = Start()
+    prior: Prior = Prior()
     fine_counts: FineCounts = FineCounts()
     zones: Zones = Zones()
     block_length: BlockLength = BlockLength()

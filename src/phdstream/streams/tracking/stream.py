@@ -6,9 +6,11 @@ from typing import Any
 
 from phdstream.domains import Domain
 from phdstream.errors import InputError, shown
+from phdstream.priors import Prior
 from phdstream.privacy import Budget, Noise, Unit
 from phdstream.streams.setting import Setting, checked_noise
 from phdstream.streams.stream import Stream
+from phdstream.streams.tracking.beginning import Beginning
 from phdstream.streams.tracking.method import NAME, TrackingMethod
 from phdstream.streams.tracking.parameters import TrackingParameters
 
@@ -26,6 +28,8 @@ class TrackingStream(Stream):
     insert_only: declares that there are no deletes, which makes a `Record` as cheap as an `Event`.
     start_after: t0, the tick of the first release; everything up to it is counted as one tick.
     max_nodes: nodes remembered; beyond it those that hold the fewest points are forgotten.
+    prior: what is public of where events are (`phdstream.Prior`): the stream starts from it, and learns from its own
+        counts how far to believe it. No privacy cost, if it is public.
     parameters: the numbers the method was tuned by; leave them out unless you study the method itself.
     noise: leave it out for exact noise; `Simulation` (seed) is for experiments and marks every release.
 
@@ -49,12 +53,14 @@ class TrackingStream(Stream):
         insert_only: bool = False,
         start_after: int = 1,
         max_nodes: int = 1_000_000,
+        prior: Prior | dict[str, Any] | None = None,
         parameters: TrackingParameters | dict[str, Any] | None = None,
         noise: Noise | None = None,
     ) -> None:
         setting, source = Setting(domain, unit, window, insert_only, start_after, max_nodes), checked_noise(noise)
         budget = Budget.per_event(epsilon, unit, deletes=setting.deletes)
-        super().__init__(setting, TrackingMethod(setting, budget, source, _parameters(parameters)))
+        begins = Beginning.of(prior, setting, source)
+        super().__init__(setting, TrackingMethod(setting, budget, source, _parameters(parameters), begins))
 
 
 def _parameters(given: TrackingParameters | dict[str, Any] | None) -> TrackingParameters:

@@ -25,11 +25,11 @@ from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains import ROOT
 from phdstream.domains.binary_tree import BinaryTree
 from phdstream.streams.tracking.model.least_squares import KNOWN_EMPTY, Layer
-from phdstream.streams.tracking.model.split_tree import UNKNOWN, SplitTree
+from phdstream.streams.tracking.model.split_tree import UNKNOWN, Density, SplitTree
 from phdstream.streams.tracking.model.walk import walk
 from phdstream.streams.tracking.parameters import Filter
 
-__all__ = ["Learning", "kalman_update"]
+__all__ = ["Learning", "kalman_update", "measured_difference"]
 
 _TINY = 1e-12
 
@@ -40,23 +40,31 @@ class Learning:
 
     ``drift`` is κ. ``kinship`` says how far points that come or go tell where the old ones are: with 1 an innovation
     corrects the old contrast too, with 0 it does not. ``new_variance`` is the contrast variance of a node that was not
-    measured before.
+    measured before. ``expected`` says that the splits were expected of what comes, with their variances, though nothing
+    was there before (the start from a prior).
     """
 
     rule: Filter
     drift: float
     kinship: float = 1.0
     new_variance: float = UNKNOWN
+    expected: bool = False
 
 
 def kalman_update(
-    tree: BinaryTree, splits: SplitTree, layers: list[Layer], mass: float, change: float, learning: Learning
+    tree: BinaryTree,
+    splits: SplitTree,
+    layers: list[Layer],
+    mass: float,
+    change: float,
+    learning: Learning,
+    before: Density | None = None,
 ) -> SplitTree:
     """Return the splits after a block; ``mass`` is the root's new mass, of which ``change`` is new.
 
-    A node that was not measured keeps its contrast.
+    A node that was not measured keeps its contrast. ``before`` says what was known, if that is not the splits.
     """
-    update = _Update(tree, splits, layers, learning)
+    update = _Update(tree, before or splits, layers, learning)
     walk(tree.total_bits, np.array([ROOT]), np.array([[mass], [change]]), update.opens, update.halve)
     if not update.learnt:
         return splits
@@ -66,7 +74,7 @@ def kalman_update(
 class _Update:
     """Walks down the layers of counts; the rows of amounts are the new masses and what of them is new."""
 
-    def __init__(self, tree: BinaryTree, splits: SplitTree, layers: list[Layer], learning: Learning) -> None:
+    def __init__(self, tree: BinaryTree, splits: Density, layers: list[Layer], learning: Learning) -> None:
         self._tree, self._splits, self._layers, self._learning = tree, splits, layers, learning
         self.learnt: list[tuple[Ints, Floats, Floats]] = []
 
@@ -79,7 +87,8 @@ class _Update:
         mass, change = amounts
         contrast, variance = self._splits.of(self._tree, nodes, bits)
         variance = np.minimum(variance, self._learning.new_variance)
-        variance = np.where(mass - change > 0, variance, 0.0)  # nobody was here: there is no old contrast to correct
+        if not self._learning.expected:
+            variance = np.where(mass - change > 0, variance, 0.0)  # nobody was here: no old contrast to correct
         contrast, variance, difference = _filter(
             contrast, variance, mass, change, self._layers[bits + 1], self._learning
         )
@@ -94,16 +103,16 @@ def _filter(
 ) -> tuple[Floats, Floats, Floats]:
     """Return the new contrasts and variances, and the difference of the halves' changes."""
     rule = learning.rule
-    observed, noise = _difference(below, change)
+    observed, noise = measured_difference(below, change)
     old = mass - change
-    vary = np.ones(old.size)
+    vary, told = np.ones(old.size), (old > 0) | learning.expected
     if rule.uneven_vary_less:
-        vary = np.where(old > 0, np.minimum(1 - contrast**2 + rule.room, 1), 1.0)
+        vary = np.where(told, np.minimum(1 - contrast**2 + rule.room, 1), 1.0)
     predicted = contrast * change
     process_variance = variance * change**2 + vary * np.abs(change) + (vary * learning.drift * change) ** 2
     innovation = observed - predicted
     beyond = np.maximum(innovation**2 / rule.outlier - process_variance - noise, 0)
-    process_variance = process_variance + np.where(old > 0, beyond, 0.0)
+    process_variance = process_variance + np.where(told, beyond, 0.0)
     innovation_variance = process_variance + noise
     cross_covariance = learning.kinship * variance * change * old
     gain = (cross_covariance + process_variance) / innovation_variance
@@ -121,7 +130,7 @@ def _keep_out(below: Layer, contrast: Floats) -> Floats:
     return np.where(second & ~first, 1.0, np.where(first & ~second, -1.0, contrast))
 
 
-def _difference(below: Layer, change: Floats) -> tuple[Floats, Floats]:
+def measured_difference(below: Layer, change: Floats) -> tuple[Floats, Floats]:
     """Return the measured difference of the halves' changes, given that they add up to ``change``, and its variance."""
     (first, second), (noise, other) = ((column[0::2], column[1::2]) for column in (below.value, below.variance))
     share = noise / (noise + other)

@@ -63,9 +63,9 @@ class Model:
         self.blocks: list[OpenBlock] = []
         self._length = 0.0
 
-    def start(self) -> StartModel:
+    def start(self, prior: SplitTree | None = None) -> StartModel:
         """Return what learns from the counts of the start; `begin` takes what it has learnt."""
-        return StartModel(self.parameters, self._tree, self._limit, self.fallback)
+        return StartModel(self.parameters, self._tree, self._limit, self.fallback, prior)
 
     def begin(self, splits: SplitTree, root: Layer, ticks: int) -> None:
         """Take what the start has learnt."""

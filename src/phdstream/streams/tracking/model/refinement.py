@@ -71,9 +71,16 @@ class Refinement:
     """A `RefinementRule`: nodes expected to hold more than some times the noise are divided, stage by stage."""
 
     def __init__(
-        self, rule: FineCounts, expected: ExpectedCounts, stages: Stages, epsilon: float, limit: int | None
+        self,
+        rule: FineCounts,
+        expected: ExpectedCounts,
+        stages: Stages,
+        epsilon: float,
+        limit: int | None,
+        drift: Floats | None = None,
     ) -> None:
         self._rule, self._expected, self._epsilon, self._limit = rule, expected, epsilon, limit
+        self._drift = drift
         self._first, *self._later = stages
         self._empty: list[Ints] = []
         self._parts = 0
@@ -81,7 +88,7 @@ class Refinement:
     def first(self) -> tuple[Ints, int]:
         """Return the first stage's nodes, and how often each may be halved; fewer times if there are very many."""
         fill, levels = self._first
-        self._open(lambda _, amounts, __: amounts[:-1].sum(axis=0) > fill / self._epsilon)
+        self._open(lambda _, amounts, bits: self._heavy(amounts, bits, fill))
         nodes = self._expected.node
         if self._limit is not None:  # parts of noise must not crowd the memory
             parts = int(self._rule.parts_per_node) * self._limit // max(nodes.size, 1)
@@ -96,14 +103,26 @@ class Refinement:
         self._parts = self._parts or int(pieces.parts.sum())
         variance = count_variance(self._epsilon) * pieces.parts.astype(np.float64)
         self._expected = self._expected.corrected(noisy, variance, self._rule.latitude)
-        most = fill / self._epsilon
 
         def heavy(nodes: Ints, amounts: Floats, bits: int) -> Bools:
-            opened: Bools = (amounts[:-1].sum(axis=0) > most) & pieces.may_halve(nodes, bits)
+            opened: Bools = self._heavy(amounts, bits, fill) & pieces.may_halve(nodes, bits)
             return opened
 
         self._open(heavy)
         return self._expected.node, levels
+
+    def _heavy(self, amounts: Floats, bits: int, fill: float) -> Bools:
+        """Return which nodes are expected to hold so much that how they divide is worth counting.
+
+        Of n events the difference of the halves has the variance n + κ²n² around what is expected. With κ = 1 a node is
+        worth counting if n is above ``fill`` noise scales; with a smaller ``drift`` κ², if that variance is as large.
+        """
+        number, most = amounts[:-1].sum(axis=0), fill / self._epsilon
+        heavy: Bools = number > most
+        if self._drift is not None and bits < self._drift.size:
+            drift = self._drift[bits]
+            heavy &= drift * number**2 + (1 - drift) * number > most**2
+        return heavy
 
     def _open(self, opens: Opens) -> None:
         """Open nodes, and put those of measure zero aside: nothing can be there."""

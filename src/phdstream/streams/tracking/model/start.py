@@ -18,8 +18,9 @@ from phdstream.streams.tracking.model.kalman import Learning, kalman_update
 from phdstream.streams.tracking.model.learning import learnt
 from phdstream.streams.tracking.model.least_squares import Layer, NoisyCounts, count_variance, weighted_least_squares
 from phdstream.streams.tracking.model.policy import prior_variance
+from phdstream.streams.tracking.model.prior import PriorDensity
 from phdstream.streams.tracking.model.refinement import ExpectedCounts, Refinement
-from phdstream.streams.tracking.model.split_tree import UNIFORM, UNKNOWN, SplitTree
+from phdstream.streams.tracking.model.split_tree import UNIFORM, UNKNOWN, Density, SplitTree
 from phdstream.streams.tracking.parameters import Stages, TrackingParameters
 from phdstream.streams.tracking.pieces import RefinedCounts
 
@@ -32,9 +33,17 @@ class StartModel:
     Where learning from a round fails, what was known before it stays (see `phdstream.streams.tracking.model`).
     """
 
-    def __init__(self, parameters: TrackingParameters, tree: BinaryTree, limit: int, fallback: Fallback) -> None:
+    def __init__(
+        self,
+        parameters: TrackingParameters,
+        tree: BinaryTree,
+        limit: int,
+        fallback: Fallback,
+        prior: SplitTree | None = None,
+    ) -> None:
         self._parameters, self._tree, self._limit, self._fallback = parameters, tree, limit, fallback
         self.splits, self._total = SplitTree.empty(), 0.0
+        self._prior = None if prior is None else PriorDensity.unseen(parameters, tree, prior)
         self._counts = NoisyCounts(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
         self._layers: list[Layer] = []
 
@@ -46,8 +55,14 @@ class StartModel:
     def refinement(self, stages: Stages, epsilon: float) -> Refinement:
         """Return what to count in a round."""
         amounts = np.array([[self._total], [1.0]])
-        expected = ExpectedCounts(self._tree, np.array([ROOT]), amounts, (self.splits, UNIFORM))
-        return Refinement(self._parameters.fine_counts, expected, stages, epsilon, self._limit)
+        densities: tuple[Density, ...] = (self.splits, UNIFORM)
+        if self._prior is not None and not self._layers:  # nothing tells yet how far to believe it
+            trust = self._parameters.prior.trust
+            amounts = np.array([[trust * self._total], [(1 - trust) * self._total], [1.0]])
+            densities = (self._prior, UNIFORM, UNIFORM)
+        expected = ExpectedCounts(self._tree, np.array([ROOT]), amounts, densities)
+        drift = None if self._prior is None else self._prior.worth_counting
+        return Refinement(self._parameters.fine_counts, expected, stages, epsilon, self._limit, drift)
 
     def learn(self, rule: Refinement, counted: RefinedCounts) -> None:
         """Take a round's counts, and estimate everything anew from all counts so far."""
@@ -67,5 +82,14 @@ class StartModel:
         return learnt(self._tree, self._fallback, with_prior, self.splits), self._layers[0]
 
     def _estimate(self, new_variance: float) -> SplitTree:
+        if self._prior is not None:
+            self._prior = self._prior.learnt(self._tree, self._layers)
+            return self._from_prior(self._prior)
         learning = Learning(self._parameters.filter, self._parameters.start.drift, new_variance=new_variance)
         return kalman_update(self._tree, UNIFORM, self._layers, self._total, self._total, learning)
+
+    def _from_prior(self, prior: PriorDensity) -> SplitTree:
+        """Return what counts and prior together say; below what was counted, the prior as far as it is believed."""
+        learning = Learning(self._parameters.filter, 0.0, expected=True)
+        believed = prior.believed(self._tree)
+        return kalman_update(self._tree, believed, self._layers, self._total, self._total, learning, before=prior)
