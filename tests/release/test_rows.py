@@ -196,6 +196,18 @@ def test_a_domain_without_attributes_says_so() -> None:
     assert release.places() is release
 
 
+def test_hexagons_take_a_condition_too() -> None:
+    pytest.importorskip("h3")
+    city = phd.Box([(9.1, 9.3), (45.4, 45.5)], names=("lon", "lat"), crs="EPSG:4326", depth=14)
+    stream = phd.TrackingStream(phd.Product(city, VEHICLE), 4.0, phd.Event(), noise=phd.Simulation(1))
+    rng = np.random.default_rng(1)
+    kind = rng.choice(["bus", "car", "tram"], 3000, p=[0.6, 0.3, 0.1])
+    came = stream.update({"lon": rng.normal(9.2, 0.02, 3000), "lat": rng.normal(45.45, 0.01, 3000), "vehicle": kind})
+    whole, of = values(came.to_h3(7)), [values(came.to_h3(7, where={"vehicle": v})) for v in ("road", "rail")]
+    np.testing.assert_allclose(of[0] + of[1], whole, atol=1e-6)
+    assert of[1].sum() == pytest.approx((kind == "tram").sum(), abs=60)
+
+
 def test_names_of_places_are_grouped_by_too() -> None:
     wards = phd.Hierarchy({"north": ["A", "B"], "south": ["C"]}, names=("ward",))
     stays = phd.Product(wards, phd.Category("illness", ["flu", "burn"]))
