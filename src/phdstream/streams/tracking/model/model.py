@@ -21,7 +21,8 @@ from phdstream.release.soundness import Fallback, total_alone
 from phdstream.streams.state import Arrays, nest, unnest
 from phdstream.streams.tracking.model.emptiness import Emptiness
 from phdstream.streams.tracking.model.estimate import to_estimate
-from phdstream.streams.tracking.model.kalman import Learning, kalman_update
+from phdstream.streams.tracking.model.expiry import Expiring, without
+from phdstream.streams.tracking.model.kalman import Learning, kalman_follow, kalman_update
 from phdstream.streams.tracking.model.learning import learnt
 from phdstream.streams.tracking.model.least_squares import Layer, NoisyCounts, count_variance, weighted_least_squares
 from phdstream.streams.tracking.model.open_block import OpenBlock
@@ -61,7 +62,7 @@ class Model:
         self._emptiness = Emptiness.untold(parameters.empty_halves)
         self._view_is_plain = False
         self.blocks: list[OpenBlock] = []
-        self._length = 0.0
+        self._length, self._expiring = 0.0, Expiring.nothing()
 
     def start(self, prior: SplitTree | None = None) -> StartModel:
         """Return what learns from the counts of the start; `begin` takes what it has learnt."""
@@ -71,7 +72,27 @@ class Model:
         """Take what the start has learnt."""
         self.splits = splits
         self.totals.settle([1.0] * ticks, max(float(root.value[0]), 0.0), float(root.total_variance[0]))
+        if self._window is not None:
+            known = splits.variance < self.parameters.empty_halves.well_known
+            self._expiring.add(min(ticks, self._window), splits.only(known), self._window)
         self.forget()
+
+    def pass_tick(self) -> None:
+        """Let a tick pass: with a window, what came a window ago is gone, and its part of the splits with it."""
+        before = self.totals.value
+        self.totals.pass_tick()
+        if self._window is None or not self.blocks:
+            return
+        open_ticks = len(self.blocks[0].by_tick)
+        gone = self._expiring.pass_tick(self._window - 1 - open_ticks)
+        amount = before - self.totals.value
+
+        def left(splits: SplitTree) -> SplitTree:
+            return self.fallback.first_sound(
+                [lambda: without(self._tree, splits, gone, before, amount), lambda: splits], SplitTree.sound
+            )
+
+        self.splits, self.view = left(self.splits), left(self.view)
 
     def budget_parts(self, epsilon: float) -> Spending:
         """Return how the budget of the next block's events is to be divided: total, zone, fine count."""
@@ -142,11 +163,17 @@ class Model:
         self.totals.settle(block.by_tick, change, float(layers[0].total_variance[0]))
         before, mass, drifted = self.splits, self.totals.value, max(self.drift_scores[: 1 if block.sign > 0 else 2])
 
+        own = SplitTree.empty()
+
         def followed() -> SplitTree:
+            nonlocal own
             learning = learning_from(self.parameters, block.sign, drifted, self._emptiness)
-            return kalman_update(self._tree, before, layers, mass, change, learning)
+            after, own = kalman_follow(self._tree, before, layers, mass, change, learning)
+            return after
 
         self.splits = learnt(self._tree, self.fallback, followed, before)
+        if self._window is not None:
+            self._expiring.add(len(block.by_tick), own if own.sound() else SplitTree.empty(), self._window)
 
     def forget(self) -> None:
         """Keep no more nodes than allowed: forget those that hold the fewest points."""
@@ -208,6 +235,9 @@ class Model:
         own: dict[str, Any] = {"length": self._length, "drift_scores": list(self.drift_scores), "blocks": []}
         own["viewed_at"] = self.viewed_at
         arrays = nest("splits", vars(self.splits)) | {"totals": self.totals.to_array()}
+        own["expiring"] = list(self._expiring.ticks)
+        for i, gone in enumerate(self._expiring.blocks):
+            arrays |= nest(f"expiring{i}", vars(gone))
         for i, block in enumerate(self.blocks):
             numbers, columns = block.to_state()
             own["blocks"].append(numbers)
@@ -222,6 +252,9 @@ class Model:
             OpenBlock.from_state(numbers, unnest(f"block{i}", arrays)) for i, numbers in enumerate(own["blocks"])
         ]
         self._length, self.drift_scores = own["length"], list(own["drift_scores"])
+        ticks = list(own["expiring"])
+        blocks = [SplitTree(**unnest(f"expiring{i}", arrays)) for i in range(len(ticks))]
+        self._expiring = Expiring(ticks, blocks)
         self.refresh_view(own["viewed_at"])
 
 
