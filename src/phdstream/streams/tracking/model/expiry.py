@@ -1,13 +1,13 @@
-"""What expires, with a window: each closed block's own splits, taken off again when its ticks are gone. Public.
+"""What expires, with a window: each block's own splits are remembered, and taken off when its ticks are gone. Public.
 
-A window needs no count of what expires: it is what came in the tick that expires. So where a block's own split was
-measured (its noise was less than what it could differ by), its difference is taken off the node's: what is left is how
-the newer points divide. Elsewhere what expires divides as all points do, and the splits stay as they are: the noise of
-a thin node's block would only be added once more.
+What expires needs no count: it is what came in the tick that expires. Where a block divided otherwise than all points
+do, by more than its noise and chance explain, its difference is taken off: what is left is how the newer points divide.
+Elsewhere what expires divides as all points do, and the splits stay as they are; taking off every block's difference
+would only add noise to thin nodes.
 
-Without this a release forgets slowly where the expired points were, which is right only if points come where they
-always came. An attribute that goes with time shows it most: of daily ticks with a window of two, half of a release's
-weekdays would be wrong.
+Without this a release forgets only slowly where the expired points were, which is right if points come where they
+always came. Crowds that move are not like that, nor are attributes that go with time: of daily ticks with a window of
+two, half of a release's weekdays were wrong.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ import numpy as np
 from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains import ROOT
 from phdstream.domains.binary_tree import BinaryTree
+from phdstream.streams.state import Arrays, nest, unnest
 from phdstream.streams.tracking.model.split_tree import UNKNOWN, SplitTree
 from phdstream.streams.tracking.model.walk import walk
+from phdstream.streams.tracking.parameters import Expiry
 
 __all__ = ["Expiring", "without"]
 
-_MOST_NODES = 1 << 15
-"""Nodes remembered of all blocks of a window together, at most: their heaviest."""
-_FEWEST = 64
+_TINY = 1e-300
 
 
 @dataclass
@@ -41,14 +41,13 @@ class Expiring:
         """Return what is remembered before anything came."""
         return cls([], [])
 
-    def add(self, ticks: int, splits: SplitTree, window: int) -> None:
-        """Remember a block that was counted; ``splits`` are in order of the nodes, the upper ones first."""
-        most = max(_MOST_NODES // window, _FEWEST)
+    def add(self, ticks: int, splits: SplitTree, most: int) -> None:
+        """Remember a block of some ticks by its upper nodes, so many at most."""
         self.ticks.append(ticks)
         self.blocks.append(splits.only(np.arange(splits.node.size) < most))
 
     def pass_tick(self, held: int) -> SplitTree:
-        """Let a tick pass; return the splits of the block of the tick that is gone, if ``held`` ticks may stay."""
+        """Let a tick pass; return the splits of the block whose tick is gone, if no more than ``held`` may stay."""
         if sum(self.ticks) <= held:
             return SplitTree.empty()
         gone = self.blocks[0]
@@ -57,23 +56,38 @@ class Expiring:
             del self.ticks[0], self.blocks[0]
         return gone
 
+    def to_arrays(self) -> Arrays:
+        """Return what is remembered as plain arrays."""
+        arrays = {"ticks": np.array(self.ticks, dtype=np.int64)}
+        for i, block in enumerate(self.blocks):
+            arrays |= nest(str(i), vars(block))
+        return arrays
 
-def without(tree: BinaryTree, splits: SplitTree, gone: SplitTree, mass: float, amount: float) -> SplitTree:
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Expiring:
+        """Return what `to_arrays` described."""
+        ticks = arrays["ticks"].tolist()
+        return cls(ticks, [SplitTree(**unnest(str(i), arrays)) for i in range(len(ticks))])
+
+
+def without(
+    rule: Expiry, tree: BinaryTree, splits: SplitTree, gone: SplitTree, mass: float, amount: float
+) -> SplitTree:
     """Return the splits of what is left when ``amount`` points that divided as ``gone`` are taken off ``mass``."""
-    taken = _Taken(tree, splits, gone)
-    if amount > 0 and gone.node.size:
+    taken = _Taken(rule, tree, splits, gone)
+    if amount > 0 and gone.node.size and splits.node.size:
         walk(tree.total_bits, np.array([ROOT]), np.array([[mass], [amount]]), taken.opens, taken.halve)
-    if not taken.learnt:
+    if not taken.left:
         return splits
-    return splits.updated(*(np.concatenate(column) for column in zip(*taken.learnt, strict=True)))
+    return splits.updated(*(np.concatenate(column) for column in zip(*taken.left, strict=True)))
 
 
 class _Taken:
     """Walks down the nodes that a block measured; the rows of amounts are their masses, and what goes of them."""
 
-    def __init__(self, tree: BinaryTree, splits: SplitTree, gone: SplitTree) -> None:
-        self._tree, self._splits, self._gone = tree, splits, gone
-        self.learnt: list[tuple[Ints, Floats, Floats]] = []
+    def __init__(self, rule: Expiry, tree: BinaryTree, splits: SplitTree, gone: SplitTree) -> None:
+        self._rule, self._tree, self._splits, self._gone = rule, tree, splits, gone
+        self.left: list[tuple[Ints, Floats, Floats]] = []
 
     def opens(self, nodes: Ints, amounts: Floats, bits: int) -> Bools:
         """Open the nodes that the block measured, and that are still known."""
@@ -83,16 +97,20 @@ class _Taken:
         """Take the block's differences off, and return the halves' masses and what goes of them."""
         mass, amount = amounts
         contrast, variance = self._splits.of(self._tree, nodes, bits)
-        theirs, noise = self._gone.of(self._tree, nodes, bits)
-        halves = np.stack([mass * (1 + contrast) / 2, mass * (1 - contrast) / 2], axis=1)
-        going = np.minimum(np.stack([amount * (1 + theirs) / 2, amount * (1 - theirs) / 2], axis=1), halves)
-        left = halves - going
-        total = left.sum(axis=1)
-        there = total > 0
-        rest = np.where(there, total, 1.0)
-        old = variance * mass**2
-        kept = np.maximum(old - noise * amount**2, old * np.minimum(rest / np.maximum(mass, 1e-12), 1))
-        after = np.where(there, (left[:, 0] - left[:, 1]) / rest, contrast)
-        spread = np.where(there, np.clip(kept / rest**2, 0, UNKNOWN), variance)
-        self.learnt.append((nodes, after, spread))
+        theirs, chance = self._gone.of(self._tree, nodes, bits)
+        apart = np.maximum((theirs - contrast) ** 2, _TINY)
+        believed = np.maximum(1 - self._rule.chance * (chance + variance) / apart, 0)
+        halves = _divided(mass, contrast)
+        going = np.minimum(_divided(amount, contrast + believed * (theirs - contrast)), halves)
+        first, second = (halves - going).T
+        some = first + second > 0
+        rest = np.where(some, first + second, 1.0)
+        after = np.where(some, np.clip((first - second) / rest, -1, 1), contrast)
+        lost = np.where(some, believed * (mass / rest - 1), 0)  # what is known of those that stay is of fewer points
+        self.left.append((nodes, after, np.clip(variance * (1 + lost), 0, UNKNOWN)))
         return np.stack([halves, going])
+
+
+def _divided(amount: Floats, contrast: Floats) -> Floats:
+    """Return the amounts of nodes' halves, (nodes, 2)."""
+    return np.stack([amount * (1 + contrast) / 2, amount * (1 - contrast) / 2], axis=1)

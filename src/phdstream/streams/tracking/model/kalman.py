@@ -33,6 +33,7 @@ __all__ = ["Learning", "kalman_follow", "kalman_update", "measured_difference"]
 
 _TINY = 1e-12
 _BELIEVED = 0.5
+"""A node is measured by a block whose innovation there is believed by more than this."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +78,9 @@ def kalman_follow(
     learning: Learning,
     before: Density | None = None,
 ) -> tuple[SplitTree, SplitTree]:
-    """Return what `kalman_update` does, and how the block itself divided, where its counts say more than was expected.
+    """Return what `kalman_update` does, and how the block itself divided: the nodes that its counts measured.
 
-    Those are the nodes whose innovation is believed by more than half.
+    Their variances are of noise and of chance.
     """
     update = _Update(tree, before or splits, layers, learning)
     walk(tree.total_bits, np.array([ROOT]), np.array([[mass], [change]]), update.opens, update.halve)
@@ -113,9 +114,10 @@ class _Update:
         )
         self.learnt.append((nodes, contrast, variance))
         told = (believed > _BELIEVED) & (change > 0)
-        amount = np.where(told, change, 1.0)[told]
+        amount = change[told]
         own = np.clip(difference[told] / amount, -1, 1)
-        self.measured.append((nodes[told], own, np.minimum((believed * noise)[told] / amount**2, UNKNOWN)))
+        own_variance = (believed * noise)[told] / amount**2 + (1 - own**2) / amount
+        self.measured.append((nodes[told], own, np.minimum(own_variance, UNKNOWN)))
         masses = np.stack([mass * (1 + contrast) / 2, mass * (1 - contrast) / 2], axis=1)
         changes = np.stack([(change + difference) / 2, (change - difference) / 2], axis=1)
         return np.stack([masses, changes])

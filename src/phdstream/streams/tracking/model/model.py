@@ -63,6 +63,7 @@ class Model:
         self._view_is_plain = False
         self.blocks: list[OpenBlock] = []
         self._length, self._expiring = 0.0, Expiring.nothing()
+        self._opened, self._gone = self.splits, list[tuple[SplitTree, float, float]]()
 
     def start(self, prior: SplitTree | None = None) -> StartModel:
         """Return what learns from the counts of the start; `begin` takes what it has learnt."""
@@ -72,27 +73,37 @@ class Model:
         """Take what the start has learnt."""
         self.splits = splits
         self.totals.settle([1.0] * ticks, max(float(root.value[0]), 0.0), float(root.total_variance[0]))
-        if self._window is not None:
-            known = splits.variance < self.parameters.empty_halves.well_known
-            self._expiring.add(min(ticks, self._window), splits.only(known), self._window)
+        known = splits.variance < self.parameters.empty_halves.well_known
+        self._remember(ticks, splits.only(known))
         self.forget()
 
     def pass_tick(self) -> None:
         """Let a tick pass: with a window, what came a window ago is gone, and its part of the splits with it."""
         before = self.totals.value
         self.totals.pass_tick()
-        if self._window is None or not self.blocks:
-            return
-        open_ticks = len(self.blocks[0].by_tick)
-        gone = self._expiring.pass_tick(self._window - 1 - open_ticks)
-        amount = before - self.totals.value
+        if self._window is not None and self.blocks:
+            gone = self._expiring.pass_tick(self._window - 1 - len(self.blocks[0].by_tick))
+            if gone.node.size:
+                self._take_off(gone, before, before - self.totals.value)
+
+    def _take_off(self, gone: SplitTree, mass: float, amount: float) -> None:
+        """Take what expired off the splits and the view."""
+        rule = self.parameters.expiry
 
         def left(splits: SplitTree) -> SplitTree:
             return self.fallback.first_sound(
-                [lambda: without(self._tree, splits, gone, before, amount), lambda: splits], SplitTree.sound
+                [lambda: without(rule, self._tree, splits, gone, mass, amount), lambda: splits], SplitTree.sound
             )
 
+        self._gone.append((gone, mass, amount))
         self.splits, self.view = left(self.splits), left(self.view)
+
+    def _remember(self, ticks: int, splits: SplitTree) -> None:
+        """Remember how a block divided, with a window, until it expires."""
+        rule = self.parameters.expiry
+        if self._window is not None and rule.on:
+            known = splits if splits.sound() else SplitTree.empty()
+            self._expiring.add(min(ticks, self._window), known, int(max(rule.nodes / self._window, rule.least)))
 
     def budget_parts(self, epsilon: float) -> Spending:
         """Return how the budget of the next block's events is to be divided: total, zone, fine count."""
@@ -105,6 +116,7 @@ class Model:
         zoning = self._choose_zones(self.parameters.zones.fill / spending.zones)
         variances = count_variance(spending.total), count_variance(spending.zones)
         self.blocks = [OpenBlock(sign, zoning, *variances) for sign in self._signs]
+        self._opened, self._gone = self.splits, []
         self.refresh_view(total)
 
     def _choose_zones(self, most: float) -> Zoning:
@@ -172,8 +184,7 @@ class Model:
             return after
 
         self.splits = learnt(self._tree, self.fallback, followed, before)
-        if self._window is not None:
-            self._expiring.add(len(block.by_tick), own if own.sound() else SplitTree.empty(), self._window)
+        self._remember(len(block.by_tick), own)
 
     def forget(self) -> None:
         """Keep no more nodes than allowed: forget those that hold the fewest points."""
@@ -231,13 +242,14 @@ class Model:
         return splits
 
     def to_state(self) -> tuple[dict[str, Any], Arrays]:
-        """Return what is known as plain data and arrays."""
+        """Return what is known as plain data and arrays: splits as the block began, and what expired since."""
         own: dict[str, Any] = {"length": self._length, "drift_scores": list(self.drift_scores), "blocks": []}
         own["viewed_at"] = self.viewed_at
-        arrays = nest("splits", vars(self.splits)) | {"totals": self.totals.to_array()}
-        own["expiring"] = list(self._expiring.ticks)
-        for i, gone in enumerate(self._expiring.blocks):
-            arrays |= nest(f"expiring{i}", vars(gone))
+        arrays = nest("splits", vars(self._opened)) | {"totals": self.totals.to_array()}
+        own["gone"] = [[mass, amount] for _, mass, amount in self._gone]
+        for i, (gone, _, _) in enumerate(self._gone):
+            arrays |= nest(f"gone{i}", vars(gone))
+        arrays |= nest("expiring", self._expiring.to_arrays())
         for i, block in enumerate(self.blocks):
             numbers, columns = block.to_state()
             own["blocks"].append(numbers)
@@ -246,16 +258,16 @@ class Model:
 
     def restore(self, own: dict[str, Any], arrays: Arrays) -> None:
         """Take back what `to_state` described."""
-        self.splits = SplitTree(**unnest("splits", arrays))
+        self.splits = self._opened = SplitTree(**unnest("splits", arrays))
         self.totals.restore(arrays["totals"])
         self.blocks = [
             OpenBlock.from_state(numbers, unnest(f"block{i}", arrays)) for i, numbers in enumerate(own["blocks"])
         ]
         self._length, self.drift_scores = own["length"], list(own["drift_scores"])
-        ticks = list(own["expiring"])
-        blocks = [SplitTree(**unnest(f"expiring{i}", arrays)) for i in range(len(ticks))]
-        self._expiring = Expiring(ticks, blocks)
+        self._expiring = Expiring.from_arrays(unnest("expiring", arrays))
         self.refresh_view(own["viewed_at"])
+        for i, (mass, amount) in enumerate(own["gone"]):
+            self._take_off(SplitTree(**unnest(f"gone{i}", arrays)), mass, amount)
 
 
 def _root(value: float, variance: float) -> Layer:
