@@ -180,6 +180,12 @@ def test_before_the_start_nothing_is_known() -> None:
         (lambda r: r.table(["quarter"]), "nothing called 'quarter'"),
         (lambda r: r.count([[0, 0, 1, 1]], where={"fare": 3}), "no attribute 'fare'"),
         (lambda r: r.count([[0, 0, 1]]), "rectangles must be an array"),
+        (lambda r: r.count([[0, 0, 1], [2]]), "rectangles must be an array"),
+        (lambda r: r.count(where={"vehicle": 10**5000}), "a number of thousands of digits"),
+        (lambda r: r.count(where={"vehicle": "road/Bus"}), "did you mean 'road/bus'"),
+        (lambda r: r.sample(np.zeros(2)), "a table cannot be made"),
+        (lambda r: r.changes().to_table(np.zeros(2)), "a table cannot be made"),
+        (lambda r: r.count_in(QUARTERS, to=np.zeros(2)), "a table cannot be made"),
     ],
 )
 def test_what_cannot_be_asked(release: phd.Release, ask: Any, says: str) -> None:

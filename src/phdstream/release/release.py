@@ -27,7 +27,7 @@ from phdstream.release.maps import DEGREES, cell_shapes, h3_shapes, layer_shapes
 from phdstream.release.marginal import marginal_estimate, marginal_points
 from phdstream.release.plots import draw_release
 from phdstream.release.shown import release_html
-from phdstream.release.tables import table_as
+from phdstream.release.tables import check_kind, table_as
 from phdstream.release.unevenness import ALIKE, ROWS_ALIKE
 from phdstream.release.usefulness import Usefulness, usefulness
 
@@ -244,6 +244,8 @@ class Release:
         with named fields, coordinates and attributes. With ``to`` they are a table: ``tick``, and a column for each
         field (with GeoPandas, points instead of coordinates).
         """
+        if to is not None:
+            check_kind(to)
         points, domain = self.domain.rows(self.domain.sample(self.leaves, self.points, self.key)), self.domain
         if to is None:
             return points
