@@ -10,6 +10,7 @@ import pytest
 
 import phdstream as phd
 from phdstream.domains.binary_tree import BinaryTree
+from phdstream.release.soundness import faults
 from phdstream.streams.tracking.model.expiry import Expiring, without
 from phdstream.streams.tracking.model.split_tree import SplitTree
 from phdstream.streams.tracking.parameters import Expiry, TrackingParameters
@@ -77,6 +78,21 @@ def test_weekdays_of_daily_ticks_are_those_of_the_window(window: int) -> None:
             assert sum(held) >= 6
     assert off[True] < 0.08
     assert window == 1 or off[False] > 0.2
+
+
+@pytest.mark.parametrize("kind", ["raises", "NaN"])
+def test_a_fault_in_it_stops_no_stream(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    def spoilt(rule: Any, tree: Any, known: SplitTree, *rest: Any) -> SplitTree:
+        if kind == "raises":
+            raise ZeroDivisionError("planted")
+        return SplitTree(known.node, known.contrast * np.nan, known.variance)
+
+    monkeypatch.setattr("phdstream.streams.tracking.model.model.without", spoilt)
+    stream = phd.TrackingStream(WEEK, 2.0, phd.Event(), window=2, noise=phd.Simulation(1))
+    releases = [stream.update(weekday(tick, 300)) for tick in range(5)]
+    assert [release.metadata.get("fallback", False) for release in releases] == [False, False, True, True, True]
+    assert all(faults(WEEK, release.estimate) == [] for release in releases)
+    assert releases[-1].total == pytest.approx(600, abs=60)
 
 
 def test_a_stream_that_is_stopped_while_something_expires_goes_on_the_same(tmp_path: Path) -> None:
