@@ -91,7 +91,8 @@ class _Taken:
 
     def opens(self, nodes: Ints, amounts: Floats, bits: int) -> Bools:
         """Open the nodes that the block measured, and that are still known."""
-        return self._gone.find(nodes)[1] & self._splits.find(nodes)[1] & (amounts[1] > 0)
+        there: Bools = self._gone.find(nodes)[1] & self._splits.find(nodes)[1] & (amounts[1] > 0)
+        return there
 
     def halve(self, nodes: Ints, amounts: Floats, bits: int) -> Floats:
         """Take the block's differences off, and return the halves' masses and what goes of them."""
