@@ -3,7 +3,7 @@
     python -m benchmarks.attributes run DATA    # DATA: the folder of the data files; docs/results/attributes.csv
     python -m benchmarks.attributes write       # the tables of docs/attributes.md anew, from the CSV
 
-`run` takes some 40 minutes on one core and goes on where it was stopped. Every method has the same ε = 1 for an event,
+`run` takes some 90 minutes on one core and goes on where it was stopped. Every method has the same ε = 1 for an event,
 over the whole stream, and is asked the same questions of `count` at the same ticks:
 
 - **product**: one stream of all columns, by several schedules;

@@ -44,12 +44,17 @@ def _releases() -> list[phd.Release]:
         phd.Box(square, depth=8), phd.Box(square, depth=8, crs="EPSG:4326"), phd.Box([*square, (0, 1)], depth=9),
         phd.Cube(2), phd.Globe(depth=12), phd.Region(corner, depth=6), phd.Region(corner, depth=6, crs="EPSG:4326"),
         phd.Network([street], snap=0.1, depth=6), phd.Hierarchy([["a", "b"], ["a", "c"], ["d", "e"]]),
+        phd.Product(
+            phd.Box(square, depth=8), phd.Category("kind", {"x": ["a", "b"], "y": ["c"]}), phd.TimeOfDay("hour", 4),
+            phd.DayOfWeek("day"),
+        ),
     ]  # fmt: skip
     releases: list[phd.Release] = []
     for domain in domains:
         for method in (phd.PHDStream, phd.TrackingStream):
             stream = method(domain, 1.0, phd.Event(), noise=phd.Simulation(1), start_after=2)
             some: Any = np.full((100, len(domain.names)), 0.3)
+            some = [(0.3, 0.3, "a", 7.5, "Tue")] * 100 if isinstance(domain, phd.Product) else some
             held = stream.update(["a/b"] * 50 if isinstance(domain, phd.Hierarchy) else some)
             releases += [stream.update(None), *([held] if len(releases) < 2 else [])]
     return releases
@@ -64,16 +69,29 @@ def run(rng: Random, folder: Path) -> None:
     """Ask one release one thing."""
     release = rng.choice(_releases())
     confidence: Any = rng.choice([0.95, 0.95, 0.5, 1e-300, 1 - 2**-53, np.float32(0.9), odd(rng)])
-    way = rng.random()
-    if way < 0.4:
-        _check(release.count(_rectangles(rng, release), confidence))
+    way, where = rng.random(), _where(rng) if isinstance(release.domain, phd.Product) else None
+    if where is not None and way < 0.2:
+        by = rng.choice(["kind", ["kind", "day"], ["hour", "kind"], [], odd(rng)])
+        release.table(by, rng.choice([None, None, odd(rng)]), confidence, where=where)
+    elif way < 0.4:
+        _check(release.count(_rectangles(rng, release), confidence, where=where))
     elif way < 0.85:
-        _check(release.count_in(_layer(rng), confidence))
+        _check(release.count_in(_layer(rng), confidence, where=where))
     elif way < 0.92:
-        release.to_h3(rng.choice([0, 1, 3, 15, 16, -1, odd(rng)]), confidence)
+        release.to_h3(rng.choice([0, 1, 3, 15, 16, -1, odd(rng)]), confidence, where=where)
     else:
         rng.choice([release.sample, release.cells])(to=rng.choice(["geopandas", "polars", odd(rng)]))
         release.changes().to_table()
+
+
+def _where(rng: Random) -> Any:
+    """Make up a condition on attributes: sound, or odd."""
+    values: dict[str, list[Any]] = {
+        "kind": ["a", "x", "x/a", ["a", "c"], [], "zz", ""], "hour": [(1, 5), (22, 3), [(0, 1), (5, 6)], (7, 7), 3],
+        "day": ["Tue", ["mon", "Sunday"], "x"], "fare": [3],
+    }  # fmt: skip
+    chosen = {name: rng.choice([*values[name], odd(rng)]) for name in rng.sample(list(values)[:3], rng.randrange(3))}
+    return rng.choice([None, chosen, chosen, mutated(rng, chosen), {"fare": 3}, odd(rng)])
 
 
 def _check(counts: phd.Counts) -> None:
@@ -88,7 +106,7 @@ def _rectangles(rng: Random, release: phd.Release) -> Any:
     if isinstance(release.domain, phd.Hierarchy):
         places = [rng.choice(["a", "a/b", "d", "", "zz", "e"]) for _ in range(rng.randrange(3))]
         return rng.choice([places, mutated(rng, places), odd(rng), np.array(places)])
-    size = len(release.domain.names)
+    size = release.domain.location.dimension
     rows = [[rng.choice(_NUMBERS) for _ in range(2 * size)] for _ in range(rng.randrange(4))]
     if rng.random() < 0.6:
         rows = [[*np.minimum(row[:size], row[size:]), *np.maximum(row[:size], row[size:])] for row in rows]

@@ -12,6 +12,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+from phdstream.app.check import check
 from phdstream.app.config import load_config
 from phdstream.app.run import run
 from phdstream.domains import domain_from_dict
@@ -200,6 +201,23 @@ def test_what_is_said_of_attributes(tmp_path: Path) -> None:
     config = configured(tmp_path)
     assert "Attributes: vehicle (3 values), age (3 values), hour (24 values)." in config.stream().describe()
     assert any("a value that is in no list" in line for line in run(config).private_notes)
+
+
+@pytest.mark.parametrize(
+    ("every", "attribute", "said"),
+    [
+        ("1d", "day_of_week", True),
+        ("1w", "day_of_week", False),
+        ("1h", "time_of_day", True),
+        ("2h", "time_of_day", False),
+    ],
+)
+def test_what_every_tick_says_by_itself_is_no_attribute(tmp_path: Path, every: str, attribute: str, said: bool) -> None:
+    write(tmp_path, "a.csv")
+    text = CONFIG.format(**DEFAULTS | {"end": "2024-05-08"}).replace('every = "1d"', f'every = "{every}"')
+    (tmp_path / "stream.toml").write_text(text.replace('type = "time_of_day"', f'type = "{attribute}"'))
+    lines = check(load_config(tmp_path / "stream.toml")).lines
+    assert any("leave 'hour' out" in line for line in lines) == said
 
 
 def test_experiments_are_of_places() -> None:

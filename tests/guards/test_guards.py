@@ -127,7 +127,7 @@ class TestFloats:
         assert [finding.what for finding in found] == ["the number 0.5"]
 
     def test_exact_counts_asked_for_elsewhere(self) -> None:
-        module, old = "phdstream.streams.tracking.method", "        model.totals.pass_tick()\n"
+        module, old = "phdstream.streams.tracking.method", "        model.pass_tick()\n"
         found = new("floats", module, old, old + "        waiting[0].inserts.spend(0.0).within(np.array([1]))\n")
         assert {finding.what for finding in found} == {"asks for exact counts"}
 

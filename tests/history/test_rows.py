@@ -99,3 +99,10 @@ def test_named_places_with_attributes(tmp_path: Path) -> None:
     np.testing.assert_allclose(table["value"].to_numpy(), [300, 0, 600, 0], atol=40)
     assert found.counts().num_rows == 2
     assert "Where the points are" not in found[0]._repr_html_()
+
+
+def test_a_few_days_are_marked_as_days(releases: phd.Releases) -> None:
+    axes = releases.plot()
+    assert [text.get_text() for text in axes.get_xticklabels()] == [
+        releases._schedule.label(tick) for tick in releases.ticks
+    ]

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import phdstream as phd
+from phdstream.domains import ROOT
 from phdstream.release.counts import Counts
+from tests.domains.test_every_domain import DOMAINS
 
 VALUE, NOISE = np.array([0.0, 0.5, 20.0, 1000.0]), np.array([0.0, 4.0, 9.0, 100.0])
 
@@ -74,3 +76,19 @@ def test_empty_places_are_not_sure_to_be_empty() -> None:
     assert (answer.low == 0).all()
     assert (np.diff(answer.high) > 0).all()
     assert 0 < answer.high[0] < answer.high[2] < 100
+
+
+@pytest.mark.parametrize("name", DOMAINS)
+def test_without_rectangles_it_is_everything(name: str) -> None:
+    domain = DOMAINS[name]()
+    stream = phd.TrackingStream(domain, 4.0, phd.Event(), noise=phd.Simulation(1))
+    release = stream.update(domain.sample(np.array([ROOT]), np.array([500]), 1))
+    (found,) = release.count().value
+    assert found == pytest.approx(release.total, rel=1e-9)
+    assert found == pytest.approx(500, abs=60)
+
+
+def test_one_name_is_asked_for_as_a_list_of_it() -> None:
+    places = phd.Hierarchy({"north": ["A", "B"], "south": ["C"]})
+    release = phd.TrackingStream(places, 4.0, phd.Event(), noise=phd.Simulation(1)).update(["A"] * 100 + ["C"] * 50)
+    assert release.count("north").value.tolist() == release.count(["north"]).value.tolist()

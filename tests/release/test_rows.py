@@ -180,6 +180,12 @@ def test_before_the_start_nothing_is_known() -> None:
         (lambda r: r.table(["quarter"]), "nothing called 'quarter'"),
         (lambda r: r.count([[0, 0, 1, 1]], where={"fare": 3}), "no attribute 'fare'"),
         (lambda r: r.count([[0, 0, 1]]), "rectangles must be an array"),
+        (lambda r: r.count([[0, 0, 1], [2]]), "rectangles must be an array"),
+        (lambda r: r.count(where={"vehicle": 10**5000}), "a number of thousands of digits"),
+        (lambda r: r.count(where={"vehicle": "road/Bus"}), "did you mean 'road/bus'"),
+        (lambda r: r.sample(np.zeros(2)), "a table cannot be made"),
+        (lambda r: r.changes().to_table(np.zeros(2)), "a table cannot be made"),
+        (lambda r: r.count_in(QUARTERS, to=np.zeros(2)), "a table cannot be made"),
     ],
 )
 def test_what_cannot_be_asked(release: phd.Release, ask: Any, says: str) -> None:
@@ -194,6 +200,18 @@ def test_a_domain_without_attributes_says_so() -> None:
     with pytest.raises(InputError, match="make it part of a Product"):
         release.count([[0, 0, 1, 1]], where={"vehicle": "bus"})
     assert release.places() is release
+
+
+def test_hexagons_take_a_condition_too() -> None:
+    pytest.importorskip("h3")
+    city = phd.Box([(9.1, 9.3), (45.4, 45.5)], names=("lon", "lat"), crs="EPSG:4326", depth=14)
+    stream = phd.TrackingStream(phd.Product(city, VEHICLE), 4.0, phd.Event(), noise=phd.Simulation(1))
+    rng = np.random.default_rng(1)
+    kind = rng.choice(["bus", "car", "tram"], 3000, p=[0.6, 0.3, 0.1])
+    came = stream.update({"lon": rng.normal(9.2, 0.02, 3000), "lat": rng.normal(45.45, 0.01, 3000), "vehicle": kind})
+    whole, of = values(came.to_h3(7)), [values(came.to_h3(7, where={"vehicle": v})) for v in ("road", "rail")]
+    np.testing.assert_allclose(of[0] + of[1], whole, atol=1e-6)
+    assert of[1].sum() == pytest.approx((kind == "tram").sum(), abs=60)
 
 
 def test_names_of_places_are_grouped_by_too() -> None:

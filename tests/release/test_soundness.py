@@ -219,6 +219,8 @@ def spoilt(kind: str, value: Any) -> Any:
     """Return what a step of the model gave, spoilt."""
     if kind == "raises":
         raise ZeroDivisionError("planted")
+    if isinstance(value, tuple):
+        return tuple(spoilt(kind, part) for part in value)
     if isinstance(value, Estimate):
         return changed(value, "count", 0, {"NaN": np.nan, "negative": -5.0, "off": value.count[0] + 9}[kind])
     bad = np.full(value.contrast.size, {"NaN": np.nan, "negative": -1.4, "off": 1.2}[kind])
@@ -227,7 +229,7 @@ def spoilt(kind: str, value: Any) -> Any:
 
 KINDS = ("raises", "NaN", "negative", "off")
 TRACKING_STEPS = [
-    (model_module, "kalman_update"),
+    (model_module, "kalman_follow"),
     (model_module, "regularize"),
     (model_module, "to_estimate"),
     (start_module, "kalman_update"),

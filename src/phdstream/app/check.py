@@ -12,7 +12,7 @@ from io import BytesIO
 from pathlib import Path
 
 from phdstream.app.config import Config
-from phdstream.app.findings import coordinate_hints, unusable
+from phdstream.app.findings import coordinate_hints, told_by_ticks, unusable
 from phdstream.app.prepare import Prepared, prepare
 from phdstream.domains.resolution import metres_wide
 from phdstream.io.sinks.writers import encode_cells, encode_points
@@ -58,7 +58,7 @@ def check(
             report.lines += _rows(prepared, config) + _ticks(prepared, config)
             bounded = _over_bound(prepared, stream) if isinstance(config.unit, User) else []
             report.lines += bounded + _costs(prepared, config, time.monotonic() - started)
-            report.lines += prepared.notes
+            report.lines += prepared.notes + told_by_ticks(config)
         finally:
             prepared.gathered.close()
     if picture is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,10 @@ import numpy as np
 from phdstream.app.config import Config
 from phdstream.app.prepare import Prepared
 from phdstream.domains import ROOT
+from phdstream.domains.product import DayOfWeek, TimeOfDay
 from phdstream.streams.durable.stream import DurableStream
 
-__all__ = ["coordinate_hints", "operator_notes", "unusable"]
+__all__ = ["coordinate_hints", "operator_notes", "told_by_ticks", "unusable"]
 
 _MOST, _FEW = 0.5, 0.001
 """The part of the rows that must be readable and inside for a first run to begin; and of any tick at all."""
@@ -58,6 +60,20 @@ def _scale_hint(largest: float, config: Config) -> list[str]:
     if 0 < largest <= 360 < corner:
         return ["The coordinates seem to be in degrees, and the domain in metres or feet: convert one of them."]
     return []
+
+
+def told_by_ticks(config: Config) -> list[str]:
+    """Return which attributes say what a row's tick says already; such attributes cost accuracy, and tell little."""
+    day, lines = timedelta(days=1), list[str]()
+    for attribute in config.domain.attributes:
+        part = day if isinstance(attribute, DayOfWeek) else day / len(attribute)
+        timed = isinstance(attribute, DayOfWeek | TimeOfDay) and attribute.column == config.input.columns.time
+        if timed and config.clock is not None and config.clock.every <= part:
+            lines.append(
+                f"The ticks are so short that each says its {attribute.name}: leave '{attribute.name}' out and count "
+                "by tick, or take longer ticks. With few points a release would be late in saying it."
+            )
+    return lines
 
 
 def operator_notes(prepared: Prepared, stream: DurableStream, config: Config) -> list[str]:

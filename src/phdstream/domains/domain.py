@@ -97,8 +97,11 @@ class Domain(ABC):
         return points_array(data, self.names, self.crs)
 
     def queries(self, data: Any) -> NDArray[Any]:
-        """Return queries as `overlap` takes them, from what a user holds; here, rectangles (n, 2d)."""
-        return rectangles_array(data, self.dimension)
+        """Return queries as `overlap` takes them, from what a user holds; here, rectangles (n, 2d).
+
+        None is one query, for everything.
+        """
+        return rectangles_array(self.bounds(self.first_nodes[:1]) if data is None else data, self.dimension)
 
     @abstractmethod
     def encode(self, points: Any) -> tuple[Ints, Bools]:

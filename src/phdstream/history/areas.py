@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
-from phdstream.domains import ROOT, Domain, Hierarchy
+from phdstream.domains import Domain
 from phdstream.release import Counts, Release
 from phdstream.release.layers import area_names, is_frame
 from phdstream.release.maps import layer_shapes
@@ -17,10 +15,7 @@ __all__ = ["names_of", "question"]
 
 def question(domain: Domain, areas: Any, where: Mapping[str, Any] | None = None) -> Callable[[Release, float], Counts]:
     """Return what asks a release for counts in some areas, with some confidence; a layer is read once."""
-    if areas is None:
-        whole: Any = [""] if isinstance(domain, Hierarchy) else domain.bounds(np.array([ROOT]))
-        return lambda release, confidence: release.count(whole, confidence, where=where)
-    if domain.location.dimension != 2:
+    if areas is None or domain.location.dimension != 2:
         return lambda release, confidence: release.count(areas, confidence, where=where)
     shapes = list(layer_shapes(domain, areas))
     return lambda release, confidence: release.count_in(shapes, confidence, where=where)
@@ -36,6 +31,7 @@ def names_of(areas: Any, number: int) -> list[str]:
         return ["everything"]
     if is_frame(areas):
         return area_names(areas)
-    if isinstance(areas, list) and all(isinstance(one, str) for one in areas):
-        return list(areas)
+    names = [areas] if isinstance(areas, str) else areas
+    if isinstance(names, list) and len(names) == number and all(isinstance(one, str) for one in names):
+        return list(names)
     return [f"Area {i + 1}" for i in range(number)]

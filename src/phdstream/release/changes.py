@@ -12,7 +12,7 @@ from phdstream.domains import Domain
 from phdstream.release.columns import names_beside_shapes, point_columns
 from phdstream.release.maps import point_shapes
 from phdstream.release.shown import card_html
-from phdstream.release.tables import table_as
+from phdstream.release.tables import check_kind, table_as
 
 __all__ = ["Changes", "difference"]
 
@@ -34,6 +34,7 @@ class Changes:
 
     def to_table(self, to: str = "arrow") -> Any:
         """Return the changes as a table: as of `Release.sample`, and ``sign`` (+1 appears, -1 disappears)."""
+        check_kind(to)
         points, domain = np.concatenate([self.deletes, self.inserts]), self.domain
         sign = np.repeat(np.array([-1, 1], dtype=np.int8), [len(self.deletes), len(self.inserts)])
         columns = point_columns(points, names_beside_shapes(domain) if to == "geopandas" else domain.names)

@@ -8,7 +8,7 @@ import numpy as np
 
 from phdstream.domains.shapes.projection import crs_name
 from phdstream.errors import InputError
-from phdstream.release.tables import table_as, with_metadata
+from phdstream.release.tables import check_kind, table_as, with_metadata
 
 __all__ = ["area_names", "as_frame", "is_frame", "is_series", "joined", "layer_columns"]
 
@@ -52,7 +52,9 @@ def joined(layer: Any, answer: dict[str, Any], metadata: dict[str, Any], to: Any
         raise InputError(
             f"the layer has a column {taken[0]!r} of its own, where the answer's would be: rename it, or leave it out."
         )
-    if to in (None, "geopandas"):
+    if to is not None:
+        check_kind(to)
+    if to is None or to == "geopandas":
         frame = layer.iloc[np.tile(np.arange(len(layer)), repeat)] if repeat > 1 else layer
         return with_metadata(frame.assign(**answer), metadata)
     own = {name: np.tile(values, repeat) for name, values in layer_columns(layer).items()}

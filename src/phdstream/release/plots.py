@@ -26,7 +26,7 @@ KINDS = ("points", "cells", "uncertainty", "changes")
 _COME, _GONE, _POINT, _LAND, _EDGE = "#0b62c4", "#d1690e", "#0b62c4", "#eeeeea", "#99999980"
 _SQUARES = 32
 """Squares along the shorter side of the map of uncertainty."""
-_MOST_ROWS, _MOST_MAPS = 4, 24
+_MOST_ROWS, _MOST_MAPS, _FEW_TICKS = 4, 24, 8
 _MANY = 4000
 """Cells from which on their edges would hide them."""
 
@@ -105,6 +105,9 @@ def draw_lines(
         (line,) = axes.plot(times, ends["value"][:, i], label=name, lw=1.6)
         axes.fill_between(times, ends["low"][:, i], ends["high"][:, i], color=line.get_color(), alpha=0.2, lw=0)
     axes.set(xlabel=label, ylabel="points, with 95% intervals", ylim=(0, None))
+    if len(times) <= _FEW_TICKS:  # mark the ticks themselves; between two days there is nothing
+        named = [f"{time:%Y-%m-%d}" for time in times] if label == "day" else None
+        axes.set_xticks(list(times), labels=named)
     axes.tick_params(axis="x", rotation=30)
     axes.legend(frameon=False)
     return axes

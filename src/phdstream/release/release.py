@@ -27,7 +27,7 @@ from phdstream.release.maps import DEGREES, cell_shapes, h3_shapes, layer_shapes
 from phdstream.release.marginal import marginal_estimate, marginal_points
 from phdstream.release.plots import draw_release
 from phdstream.release.shown import release_html
-from phdstream.release.tables import table_as
+from phdstream.release.tables import check_kind, table_as
 from phdstream.release.unevenness import ALIKE, ROWS_ALIKE
 from phdstream.release.usefulness import Usefulness, usefulness
 
@@ -119,8 +119,9 @@ class Release:
     ) -> Counts:
         """Estimate how many points lie in rectangles, an array (n, 2d): all minima, then all maxima.
 
-        On a `Product` rectangles are of the place, None is all of it, and ``where`` says which values count, by
-        attributes' names: names or groups of a `Category` or days (one or a list), a range (low, high) of the others.
+        None is everything: one count. On a `Hierarchy` names of places and groups are asked for instead. On a `Product`
+        rectangles, or names, are of the place, and ``where`` says which values count, by attributes' names: names or
+        groups of a `Category` or days (one or a list), a range (low, high) of the others.
         """
         return self._answer(self.domain.queries(rectangles), confidence, self._rectangle_estimates, where)
 
@@ -179,10 +180,12 @@ class Release:
             return joined(as_frame(layer), answer.columns(), self.metadata | {"confidence": confidence}, to)
         return answer if to is None else answer.to_table(to, lambda: (shapes, self.domain.crs))
 
-    def to_h3(self, resolution: int, confidence: float = 0.95, to: str = "arrow") -> Any:
-        """Return counts per H3 cell, a table: ``h3``, and the columns of `Counts`."""
+    def to_h3(
+        self, resolution: int, confidence: float = 0.95, to: str = "arrow", *, where: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Return counts per H3 cell, a table: ``h3``, and the columns of `Counts`. ``where`` is as for `count`."""
         cells, shapes = h3_shapes(self.domain, resolution)
-        answer = self._answer(shapes, confidence, self._shape_estimates)
+        answer = self._answer(shapes, confidence, self._shape_estimates, where)
         columns = {"h3": np.array(cells)} | answer.columns()
         return table_as(to, columns, self.metadata, lambda: (shapes, self.domain.crs or DEGREES))
 
@@ -241,6 +244,8 @@ class Release:
         with named fields, coordinates and attributes. With ``to`` they are a table: ``tick``, and a column for each
         field (with GeoPandas, points instead of coordinates).
         """
+        if to is not None:
+            check_kind(to)
         points, domain = self.domain.rows(self.domain.sample(self.leaves, self.points, self.key)), self.domain
         if to is None:
             return points

@@ -46,7 +46,7 @@ def card_html(title: str, rows: Sequence[tuple[str, str]], hint: str = "", pictu
     """
     lines = "".join(
         f'<tr style="background:none"><th scope="row" style="{_CELL};vertical-align:top">{escape(name)}</th>'
-        f'<td style="text-align:left;border:none">{escape(value)}</td></tr>'
+        f'<td style="{_CELL};text-align:left;vertical-align:top">{escape(value)}</td></tr>'
         for name, value in rows
     )
     below = f'<div style="opacity:.7;font-size:90%">{escape(hint)}</div>' if hint else ""

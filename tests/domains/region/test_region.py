@@ -196,6 +196,12 @@ class TestOnMaps:
         with pytest.raises(InputError, match="must hold polygons"):
             self.release().count_in([shapely.LineString([(0, 0), (1, 1)])])
 
+    def test_a_layer_beyond_the_end_of_the_map_is_refused(self) -> None:
+        region = phd.Region(L_SHAPE, crs="EPSG:4326", depth=8)
+        stream = phd.TrackingStream(region, 1.0, phd.Event(), noise=phd.Simulation(1))
+        with pytest.raises(InputError, match="beyond 90 degrees"):
+            stream.update([(0.5, 0.5)] * 50).count_in([shapely.Polygon([(0, 0), (1e20, 2e19), (-1e20, 1e20)])])
+
     def test_h3(self) -> None:
         release = self.release()
         table = release.to_h3(5)

@@ -131,9 +131,11 @@ class Hierarchy(Domain):
         return np.column_stack(sides).astype(np.float64)
 
     def queries(self, data: Any) -> NDArray[Any]:
-        """Return the nodes of groups or places, given by their paths or by places' own names."""
+        """Return the nodes of groups or places, given by their paths or by places' own names; None is the root."""
+        if data is None:
+            return self.first_nodes[:1].copy()
         nodes = []
-        for name in event_names(data, self.names[0], self.depth):
+        for name in event_names([data] if isinstance(data, str) else data, self.names[0], self.depth):
             path = tuple(part for part in name.split(SEPARATOR) if part)
             if path not in self._node and name not in self._code_of:
                 known = [label for label in self._name_of_node.values() if label]

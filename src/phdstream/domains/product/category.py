@@ -74,7 +74,7 @@ class Category(Attribute):
         return [self._one(name) for name in (wanted if isinstance(wanted, list | tuple | set) else [wanted])]
 
     def _one(self, name: Any) -> tuple[float, float]:
-        text = str(name) if isinstance(name, int) and not isinstance(name, bool) else name
+        text = shown(name) if isinstance(name, int) and not isinstance(name, bool) else name
         if isinstance(text, str):
             group = self._groups.get(tuple(text.split(SEPARATOR)))
             if group is not None:
@@ -82,7 +82,8 @@ class Category(Attribute):
             if text in self._position:
                 return float(self._position[text]), float(self._position[text] + 1)
         known = [SEPARATOR.join(path) for path in self._groups][:_SHOWN_AT_ONCE]
-        raise InputError(f"'{self.name}' has no value or group {shown(name)}: {did_you_mean(str(text)[:100], known)}")
+        word = text[:100] if isinstance(text, str) else shown(text)
+        raise InputError(f"'{self.name}' has no value or group {shown(name)}: {did_you_mean(word, known)}")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the attribute as plain data."""

@@ -346,7 +346,10 @@ def _of_distinct(ask: Callable[[Ints], NDArray[Any]], nodes: Ints) -> NDArray[An
 
 def _is_numbers(data: Any, columns: int | None = None) -> bool:
     """Whether what came is an array of numbers, of so many columns."""
-    array = np.asarray(data) if isinstance(data, list | tuple | np.ndarray) else np.empty(0, dtype=object)
+    try:
+        array = np.asarray(data) if isinstance(data, list | tuple | np.ndarray) else np.empty(0, dtype=object)
+    except (ValueError, OverflowError, TypeError):  # rows of different lengths, or lists in lists without end
+        return False
     return array.dtype.kind in "iuf" and array.ndim == 2 and columns in (None, array.shape[1])
 
 

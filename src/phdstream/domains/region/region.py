@@ -175,7 +175,14 @@ class Region(Domain):
         return shapes
 
     def _mapped(self, shapes: NDArray[Any]) -> NDArray[Any]:
-        return shapes if self.projection.identity else np.asarray(shapely.transform(shapes, self.projection.forward))
+        if self.projection.identity:
+            return shapes
+        mapped = np.asarray(shapely.transform(shapes, self.projection.forward))
+        if not np.isfinite(shapely.get_coordinates(mapped)).all():
+            raise InputError(
+                f"some polygon reaches where {self.crs} ends (beyond 90 degrees of latitude, say): cut it there."
+            )
+        return mapped
 
     def sample(self, nodes: Ints, counts: Ints, key: int) -> Floats:
         """Return points uniform by area in the nodes, never outside the polygons; more points keep the first ones."""

@@ -71,7 +71,7 @@ class TrackingMethod:
     def release_tick(self, waiting: list[TickEvents], key: int, fallback: Fallback) -> Estimate:
         """Count the tick roughly; if the block is due, count it finely; say what to release."""
         model, self._model.fallback = self._model, fallback
-        model.totals.pass_tick()
+        model.pass_tick()
         if not model.blocks:
             self._start(waiting)
         else:

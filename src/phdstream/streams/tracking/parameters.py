@@ -183,6 +183,16 @@ class Filter(_Checked):
 
 
 @dataclass(frozen=True)
+class Expiry(_Checked):
+    """With a window: what expires is taken off where its block divided otherwise than all points do."""
+
+    on: bool = _switch("blocks are remembered, and taken off; else what expires divides as all points do")
+    chance: float = _number(1.0, "variances", 0, 100, "a difference of so much is noise and chance; 0: all is believed")
+    nodes: float = _number(32_768, "nodes", 1, 1e7, "remembered of all blocks of a window together")
+    least: float = _number(64, "nodes", 0, 1e6, "remembered of a block, however long the window")
+
+
+@dataclass(frozen=True)
 class EmptyHalves(_Checked):
     """Which halves are released as empty, judged by how often halves are: a likelihood ratio test."""
 
@@ -240,6 +250,7 @@ class TrackingParameters:
     drift: Drift = Drift()
     exploration: Exploration = Exploration()
     filter: Filter = Filter()
+    expiry: Expiry = Expiry()
     empty_halves: EmptyHalves = EmptyHalves()
     empty_children: EmptyChildren = EmptyChildren()
     smoothing: Smoothing = Smoothing()

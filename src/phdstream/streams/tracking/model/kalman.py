@@ -29,9 +29,11 @@ from phdstream.streams.tracking.model.split_tree import UNKNOWN, Density, SplitT
 from phdstream.streams.tracking.model.walk import walk
 from phdstream.streams.tracking.parameters import Filter
 
-__all__ = ["Learning", "kalman_update", "measured_difference"]
+__all__ = ["Learning", "kalman_follow", "kalman_update", "measured_difference"]
 
 _TINY = 1e-12
+_BELIEVED = 0.5
+"""A node is measured by a block whose innovation there is believed by more than this."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +66,28 @@ def kalman_update(
 
     A node that was not measured keeps its contrast. ``before`` says what was known, if that is not the splits.
     """
+    return kalman_follow(tree, splits, layers, mass, change, learning, before)[0]
+
+
+def kalman_follow(
+    tree: BinaryTree,
+    splits: SplitTree,
+    layers: list[Layer],
+    mass: float,
+    change: float,
+    learning: Learning,
+    before: Density | None = None,
+) -> tuple[SplitTree, SplitTree]:
+    """Return what `kalman_update` does, and how the block itself divided: the nodes that its counts measured.
+
+    Their variances are of noise and of chance.
+    """
     update = _Update(tree, before or splits, layers, learning)
     walk(tree.total_bits, np.array([ROOT]), np.array([[mass], [change]]), update.opens, update.halve)
     if not update.learnt:
-        return splits
-    return splits.updated(*(np.concatenate(column) for column in zip(*update.learnt, strict=True)))
+        return splits, SplitTree.empty()
+    own = SplitTree(*(np.concatenate(column) for column in zip(*update.measured, strict=True)))
+    return splits.updated(*(np.concatenate(column) for column in zip(*update.learnt, strict=True))), own
 
 
 class _Update:
@@ -77,6 +96,7 @@ class _Update:
     def __init__(self, tree: BinaryTree, splits: Density, layers: list[Layer], learning: Learning) -> None:
         self._tree, self._splits, self._layers, self._learning = tree, splits, layers, learning
         self.learnt: list[tuple[Ints, Floats, Floats]] = []
+        self.measured: list[tuple[Ints, Floats, Floats]] = []
 
     def opens(self, nodes: Ints, amounts: Floats, bits: int) -> Bools:
         """Open the nodes whose halves were measured; the layer's nodes are those of the walk."""
@@ -89,10 +109,15 @@ class _Update:
         variance = np.minimum(variance, self._learning.new_variance)
         if not self._learning.expected:
             variance = np.where(mass - change > 0, variance, 0.0)  # nobody was here: no old contrast to correct
-        contrast, variance, difference = _filter(
+        contrast, variance, difference, believed, noise = _filter(
             contrast, variance, mass, change, self._layers[bits + 1], self._learning
         )
         self.learnt.append((nodes, contrast, variance))
+        told = (believed > _BELIEVED) & (change > 0)
+        amount = change[told]
+        own = np.clip(difference[told] / amount, -1, 1)
+        own_variance = (believed * noise)[told] / amount**2 + (1 - own**2) / amount
+        self.measured.append((nodes[told], own, np.minimum(own_variance, UNKNOWN)))
         masses = np.stack([mass * (1 + contrast) / 2, mass * (1 - contrast) / 2], axis=1)
         changes = np.stack([(change + difference) / 2, (change - difference) / 2], axis=1)
         return np.stack([masses, changes])
@@ -100,8 +125,10 @@ class _Update:
 
 def _filter(
     contrast: Floats, variance: Floats, mass: Floats, change: Floats, below: Layer, learning: Learning
-) -> tuple[Floats, Floats, Floats]:
-    """Return the new contrasts and variances, and the difference of the halves' changes."""
+) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Return the new contrasts and variances, the difference of the halves' changes, how far its innovation is believed
+    (0 to 1), and its noise.
+    """
     rule = learning.rule
     observed, noise = measured_difference(below, change)
     old = mass - change
@@ -116,12 +143,13 @@ def _filter(
     innovation_variance = process_variance + noise
     cross_covariance = learning.kinship * variance * change * old
     gain = (cross_covariance + process_variance) / innovation_variance
-    difference = predicted + process_variance / innovation_variance * innovation
+    believed = process_variance / innovation_variance
+    difference = predicted + believed * innovation
     safe = np.maximum(mass, _TINY)
     new_contrast = np.clip((contrast * mass + gain * innovation) / safe, -1, 1)
     left = variance * old**2 + 2 * cross_covariance + process_variance - gain * (cross_covariance + process_variance)
     new_variance = np.clip(left / safe**2, 0, UNKNOWN)
-    return _keep_out(below, new_contrast), new_variance, difference
+    return _keep_out(below, new_contrast), new_variance, difference, believed, noise
 
 
 def _keep_out(below: Layer, contrast: Floats) -> Floats:

@@ -21,7 +21,8 @@ from phdstream.release.soundness import Fallback, total_alone
 from phdstream.streams.state import Arrays, nest, unnest
 from phdstream.streams.tracking.model.emptiness import Emptiness
 from phdstream.streams.tracking.model.estimate import to_estimate
-from phdstream.streams.tracking.model.kalman import Learning, kalman_update
+from phdstream.streams.tracking.model.expiry import Expiring, without
+from phdstream.streams.tracking.model.kalman import Learning, kalman_follow, kalman_update
 from phdstream.streams.tracking.model.learning import learnt
 from phdstream.streams.tracking.model.least_squares import Layer, NoisyCounts, count_variance, weighted_least_squares
 from phdstream.streams.tracking.model.open_block import OpenBlock
@@ -61,7 +62,8 @@ class Model:
         self._emptiness = Emptiness.untold(parameters.empty_halves)
         self._view_is_plain = False
         self.blocks: list[OpenBlock] = []
-        self._length = 0.0
+        self._length, self._expiring = 0.0, Expiring.nothing()
+        self._opened, self._gone = self.splits, list[tuple[SplitTree, float, float]]()
 
     def start(self, prior: SplitTree | None = None) -> StartModel:
         """Return what learns from the counts of the start; `begin` takes what it has learnt."""
@@ -71,7 +73,37 @@ class Model:
         """Take what the start has learnt."""
         self.splits = splits
         self.totals.settle([1.0] * ticks, max(float(root.value[0]), 0.0), float(root.total_variance[0]))
+        known = splits.variance < self.parameters.empty_halves.well_known
+        self._remember(ticks, splits.only(known))
         self.forget()
+
+    def pass_tick(self) -> None:
+        """Let a tick pass: with a window, what came a window ago is gone, and its part of the splits with it."""
+        before = self.totals.value
+        self.totals.pass_tick()
+        if self._window is not None and self.blocks:
+            gone = self._expiring.pass_tick(self._window - 1 - len(self.blocks[0].by_tick))
+            if gone.node.size:
+                self._take_off(gone, before, before - self.totals.value)
+
+    def _take_off(self, gone: SplitTree, mass: float, amount: float) -> None:
+        """Take what expired off the splits and the view."""
+        rule = self.parameters.expiry
+
+        def left(splits: SplitTree) -> SplitTree:
+            return self.fallback.first_sound(
+                [lambda: without(rule, self._tree, splits, gone, mass, amount), lambda: splits], SplitTree.sound
+            )
+
+        self._gone.append((gone, mass, amount))
+        self.splits, self.view = left(self.splits), left(self.view)
+
+    def _remember(self, ticks: int, splits: SplitTree) -> None:
+        """Remember how a block divided, with a window, until it expires."""
+        rule = self.parameters.expiry
+        if self._window is not None and rule.on:
+            known = splits if splits.sound() else SplitTree.empty()
+            self._expiring.add(min(ticks, self._window), known, int(max(rule.nodes / self._window, rule.least)))
 
     def budget_parts(self, epsilon: float) -> Spending:
         """Return how the budget of the next block's events is to be divided: total, zone, fine count."""
@@ -84,6 +116,7 @@ class Model:
         zoning = self._choose_zones(self.parameters.zones.fill / spending.zones)
         variances = count_variance(spending.total), count_variance(spending.zones)
         self.blocks = [OpenBlock(sign, zoning, *variances) for sign in self._signs]
+        self._opened, self._gone = self.splits, []
         self.refresh_view(total)
 
     def _choose_zones(self, most: float) -> Zoning:
@@ -142,11 +175,16 @@ class Model:
         self.totals.settle(block.by_tick, change, float(layers[0].total_variance[0]))
         before, mass, drifted = self.splits, self.totals.value, max(self.drift_scores[: 1 if block.sign > 0 else 2])
 
+        own = SplitTree.empty()
+
         def followed() -> SplitTree:
+            nonlocal own
             learning = learning_from(self.parameters, block.sign, drifted, self._emptiness)
-            return kalman_update(self._tree, before, layers, mass, change, learning)
+            after, own = kalman_follow(self._tree, before, layers, mass, change, learning)
+            return after
 
         self.splits = learnt(self._tree, self.fallback, followed, before)
+        self._remember(len(block.by_tick), own)
 
     def forget(self) -> None:
         """Keep no more nodes than allowed: forget those that hold the fewest points."""
@@ -204,10 +242,14 @@ class Model:
         return splits
 
     def to_state(self) -> tuple[dict[str, Any], Arrays]:
-        """Return what is known as plain data and arrays."""
+        """Return what is known as plain data and arrays: splits as the block began, and what expired since."""
         own: dict[str, Any] = {"length": self._length, "drift_scores": list(self.drift_scores), "blocks": []}
         own["viewed_at"] = self.viewed_at
-        arrays = nest("splits", vars(self.splits)) | {"totals": self.totals.to_array()}
+        arrays = nest("splits", vars(self._opened)) | {"totals": self.totals.to_array()}
+        own["gone"] = [[mass, amount] for _, mass, amount in self._gone]
+        for i, (gone, _, _) in enumerate(self._gone):
+            arrays |= nest(f"gone{i}", vars(gone))
+        arrays |= nest("expiring", self._expiring.to_arrays())
         for i, block in enumerate(self.blocks):
             numbers, columns = block.to_state()
             own["blocks"].append(numbers)
@@ -216,13 +258,16 @@ class Model:
 
     def restore(self, own: dict[str, Any], arrays: Arrays) -> None:
         """Take back what `to_state` described."""
-        self.splits = SplitTree(**unnest("splits", arrays))
+        self.splits = self._opened = SplitTree(**unnest("splits", arrays))
         self.totals.restore(arrays["totals"])
         self.blocks = [
             OpenBlock.from_state(numbers, unnest(f"block{i}", arrays)) for i, numbers in enumerate(own["blocks"])
         ]
         self._length, self.drift_scores = own["length"], list(own["drift_scores"])
+        self._expiring = Expiring.from_arrays(unnest("expiring", arrays))
         self.refresh_view(own["viewed_at"])
+        for i, (mass, amount) in enumerate(own.get("gone", [])):
+            self._take_off(SplitTree(**unnest(f"gone{i}", arrays)), mass, amount)
 
 
 def _root(value: float, variance: float) -> Layer:

@@ -1,7 +1,7 @@
 """How many points there are; with a window, tick by tick, so that noise goes with what expires. All public.
 
 With a window nothing is counted when records expire. The released number of their tick is taken off the total, and
-its noise goes with it; the splits (see `split_tree`) stay and follow the newer blocks.
+its noise goes with it; what that changes of the splits is in `expiry`.
 """
 
 from __future__ import annotations
