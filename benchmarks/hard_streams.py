@@ -204,11 +204,11 @@ _JUMP = HardStream(
 STREAMS: dict[str, HardStream] = {
     "1 million": HardStream("1 million points in 50 ticks, shares drift", partial(many, number=10**6, ticks=50), 50),
     "5 million": HardStream(
-        "5 million points in 50 ticks, shares drift", partial(many, number=5 * 10**6, ticks=50), 50, moments=8
+        "5 million points in 50 ticks, shares drift", partial(many, number=5 * 10**6, ticks=50), 50, moments=6
     ),
     "20 million": HardStream(
-        "20 million points in 50 ticks, shares drift", partial(many, number=20 * 10**6, ticks=50), 50, moments=4,
-        epsilons=(1.0,),
+        "20 million points in 50 ticks, shares drift", partial(many, number=20 * 10**6, ticks=50), 50, moments=3,
+        epsilons=(0.1, 1.0, 8.0),
     ),
     "1,000 points": HardStream("10 points a tick, 100 ticks", partial(few, a_tick=10, ticks=100), 100),
     "hourly": HardStream(

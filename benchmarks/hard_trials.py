@@ -76,7 +76,7 @@ def moments_of(stream: HardStream, seed: int, share: float = 1.0) -> tuple[int, 
     """Return the ticks to measure: those asked for, or one anywhere in each of some equal spans."""
     if stream.at:
         return stream.at
-    number = max(4, round(stream.moments * share))
+    number = max(min(stream.moments, 4), round(stream.moments * share))
     ends = np.linspace(0, stream.ticks, number + 1).astype(int)
     drawn = np.random.default_rng([seed, 1 << 20]).integers(ends[:-1], ends[1:]) + 1
     return tuple(drawn.tolist())
