@@ -101,8 +101,9 @@ def ratios(summary: Rows) -> Rows:
     """Return, for each stream, ε, size and method, how it compares with the others: geometric means over seeds.
 
     ``ratio`` is PHDStream's error over the method's, ``over_oracle`` the method's over the oracle's; ``of_nothing`` and
-    ``of_total`` are the weighted errors of publishing nothing, and the total alone, over the method's. ``_spread``: the
-    standard deviation over seeds of its logarithm; ``_worst``: the worst seed's. All need every method.
+    ``of_total`` are the weighted errors of publishing nothing, and the total alone, over the method's;
+    ``distance_ratio`` is PHDStream's distance over the method's. ``_spread``: the standard deviation over seeds of its
+    logarithm; ``_worst``: the worst seed's. All need every method.
     """
     by: dict[tuple[Any, ...], dict[int, dict[str, Any]]] = defaultdict(dict)
     for row in summary:
@@ -118,6 +119,7 @@ def ratios(summary: Rows) -> Rows:
         for name, base, metric, sign in (
             ("ratio", bases[0], "error", 1), ("over_oracle", bases[1], "error", -1),
             ("of_nothing", bases[2], "weighted_error", 1), ("of_total", bases[3], "weighted_error", 1),
+            ("distance_ratio", bases[0], "distance", 1),
         ):  # fmt: skip
             pairs = [(base[seed][metric], seeds[seed][metric]) for seed in shared]
             logs = np.diff(np.log(np.maximum(pairs, _LEAST)), axis=1)[:, 0] * -1
@@ -146,7 +148,7 @@ def collect(results: Path) -> None:
 
 def compare(results: Path, save: Path | None, against: Path | None) -> None:
     """Print where tracking stands by the quick results, and how its errors differ from what was saved."""
-    found = finished(results, trials(quick=True, epsilons=EPSILONS), QUICK)
+    found = finished(results, trials(quick=True, streams=list(STREAMS), epsilons=EPSILONS), QUICK)
     summary = means(found)
     print(standing(ratios(summary)))
     errors: ablation.Errors = defaultdict(list)

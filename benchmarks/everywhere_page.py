@@ -118,8 +118,9 @@ def table(ours: Iterable[Row]) -> str:
     for stream, epsilon in dict.fromkeys(key[:2] for key in by):
         cells = [by[stream, epsilon, size] for size in SIZES]
         each = [" / ".join(_value(target, row) for row in cells) for target in TARGETS]
-        rows.append([stream, f"{epsilon:g}", *each, " / ".join(f"{float(row['ratio_spread']):.2f}" for row in cells)])
-    heads = ["PHDStream / ours", "ours / oracle", "nothing / ours", "total alone / ours", "spread of the first"]
+        spread = " / ".join(f"{float(row['ratio_spread']):.2f}" for row in cells)
+        rows.append([stream, f"{epsilon:g}", each[0], spread, *each[1:], f"{float(cells[0]['distance_ratio']):.2f}"])
+    heads = ["PHDStream / ours", "its spread", "ours / oracle", "nothing / ours", "total alone / ours", "distance"]
     return markdown(["stream", "ε", *heads], rows)
 
 

@@ -160,6 +160,12 @@ def test_it_runs_resumes_compares_and_collects(
     assert "| few | a few |" in everywhere_page.page()
 
 
+def test_it_runs_in_processes_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["run", str(tmp_path), "--quick", "--streams", "hierarchy", "--methods", "nothing", "--seeds", "1"]
+    assert everywhere.main([*asked, "--epsilons", "1", "2", "--workers", "1"]) == 0
+    assert capsys.readouterr().out == "2 trials done now, 0 before, 0 failed\n"
+
+
 def test_what_fails_is_named_and_the_others_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -195,6 +201,7 @@ def test_ratios_are_geometric_means_over_seeds_with_the_worst() -> None:
     assert (row["over_oracle"], row["over_oracle_worst"]) == ("4.0000", "8.0000")
     assert (row["of_nothing"], row["of_nothing_worst"]) == ("7.0711", "5.0000")
     assert (row["of_total"], row["of_total_worst"]) == ("0.7071", "0.5000")
+    assert row["distance_ratio"] == "2.0000"
     assert float(row["ratio_spread"]) == pytest.approx(np.log([1, 4]).std(ddof=1), abs=1e-4)
     assert not everywhere.ratios(summary(tracking=(0.1, 0.2)))
 
