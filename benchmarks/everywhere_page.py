@@ -121,7 +121,8 @@ def table(ours: Iterable[Row]) -> str:
         spread = " / ".join(f"{float(row['ratio_spread']):.2f}" for row in cells)
         rows.append([stream, f"{epsilon:g}", each[0], spread, *each[1:], f"{float(cells[0]['distance_ratio']):.2f}"])
     heads = ["PHDStream / ours", "its spread", "ours / oracle", "nothing / ours", "total alone / ours", "distance"]
-    return markdown(["stream", "ε", *heads], rows)
+    every = "All methods, all metrics: [results/everywhere.csv](results/everywhere.csv)."
+    return f"{markdown(['stream', 'ε', *heads], rows)}\n\n{every}"
 
 
 def _value(target: Target, row: Row) -> str:
