@@ -135,10 +135,10 @@ def standing(rows: Iterable[Row]) -> str:
     ours = [row for row in rows if row["method"] == "tracking"]
     by = {(row["stream"], row["epsilon"], row["size"]): row for row in ours}
     heads = ["PHDStream/ours >= 1.3", "ours/oracle <= 2", "nothing/ours > 1", "total/ours > 1"]
-    lines = [f"{'':34}" + "".join(f"{head:24}" for head in heads)]
+    lines = [f"{'':36}" + "".join(f"{head:24}" for head in heads)]
     for stream, epsilon in dict.fromkeys(key[:2] for key in by):
         each = [" ".join(_starred(target, by[stream, epsilon, size]) for size in SIZES) for target in TARGETS]
-        lines.append(f"{stream + f', ε = {epsilon:g}':34}" + "".join(f"{cell:24}" for cell in each))
+        lines.append(f"{stream + f', ε = {epsilon:g}':36}" + "".join(f"{cell:24}" for cell in each))
     for target in TARGETS:
         reached = sum(target.by(float(row[target.column])) >= 1 for row in ours)
         lines.append(f"{target.what}: {reached} of {len(ours)} cells")
