@@ -24,15 +24,23 @@ TickStream = list[Tick]
 _NOTHING = np.zeros((0, 2))
 
 
-def places(rng: np.random.Generator, number: int, kinds: int, width: float, anywhere: float = 0.0) -> Floats:
-    """Return points around fixed places, the k-th of which has a share of 1/k, and some anywhere."""
+def places(
+    rng: np.random.Generator,
+    number: int,
+    kinds: int,
+    width: float,
+    anywhere: float = 0.0,
+    shares: Floats | None = None,
+    dimension: int = 2,
+) -> Floats:
+    """Return points around fixed places, with these shares or the k-th with one of 1/k, and some anywhere."""
     fixed = np.random.default_rng(7)
-    centre, widths = fixed.random((kinds, 2)), width * np.exp(fixed.normal(0.5, 1.0, kinds))
-    share = 1 / np.arange(1, kinds + 1)
+    centre, widths = fixed.random((kinds, dimension)), width * np.exp(fixed.normal(0.5, 1.0, kinds))
+    share = 1 / np.arange(1, kinds + 1) if shares is None else shares
     which = rng.choice(kinds, number, p=share / share.sum())
     points = np.clip(rng.normal(centre[which], widths[which, None]), 0, 1)
     elsewhere = rng.random(number) < anywhere
-    points[elsewhere] = rng.random((int(elsewhere.sum()), 2))
+    points[elsewhere] = rng.random((int(elsewhere.sum()), dimension))
     return points
 
 
