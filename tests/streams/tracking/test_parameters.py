@@ -36,6 +36,11 @@ def test_they_survive_json() -> None:
     assert TrackingParameters.from_dict({}) == TrackingParameters()
 
 
+def test_a_state_with_parameters_that_are_gone_is_taken_without_them() -> None:
+    earlier = {"zones": {"fill": 30.0, "batch": 0.08}}
+    assert TrackingParameters.from_dict(earlier) == TrackingParameters().changed({"zones.fill": 30.0})
+
+
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [

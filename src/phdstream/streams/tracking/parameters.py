@@ -124,8 +124,7 @@ class Zones(_Checked):
 
     fill: float = _number(40.0, "noise scales", 1, 1e4, "a zone that holds more points is divided")
     bits: int = _number(7, "bits", 0, 20, "no zone is finer than this")
-    batch: float = _number(0.08, "share of all points", 1e-3, 1, "zones are counted when so many events came")
-    batch_noise: float = _number(2.0, "noise scales a zone", 0, 100, "but no fewer than the noise of doing so")
+    batch_noise: float = _number(2.0, "noise scales a zone", 0, 100, "they are counted when so many events came")
     on: bool = _switch("splits follow the zones between fine counts; else intervals are too narrow then")
     drift: float = _number(0.03, "κ", 0, 10, "how far splits may move by zones alone")
 
@@ -280,12 +279,12 @@ class TrackingParameters:
 
     @classmethod
     def from_dict(cls, spec: dict[str, Any]) -> Self:
-        """Return the parameters that `to_dict` described."""
+        """Return the parameters that `to_dict` described; those that are gone since are left out."""
         flat: dict[str, Any] = {}
         for group, values in spec.items():
             named = {f"{group}.{part}": value for part, value in values.items()} if isinstance(values, dict) else {}
             flat |= named or {group: values}
-        return cls().changed({name: _tuples(value) for name, value in flat.items()})
+        return cls().changed({name: _tuples(value) for name, value in flat.items() if name not in _GONE})
 
 
 def _lists(value: Any) -> Any:
@@ -297,3 +296,7 @@ def _lists(value: Any) -> Any:
 def _tuples(value: Any) -> Any:
     """Return lists, as JSON has them, as tuples."""
     return tuple(map(_tuples, value)) if isinstance(value, list | tuple) else value
+
+
+_GONE = {"zones.batch"}
+"""Parameters of earlier versions: a stream that has them in its state goes on without."""

@@ -129,8 +129,7 @@ class Model:
 
     def zones_due(self, block: OpenBlock, for_zones: float) -> bool:
         """Whether so many events came that it is worth counting the zones: more than the noise of doing so."""
-        rule = self.parameters.zones
-        return block.batch_total >= max(rule.batch * self.totals.value, rule.batch_noise * block.zones.size / for_zones)
+        return block.batch_total >= self.parameters.zones.batch_noise * block.zones.size / for_zones
 
     def block_due(self) -> bool:
         """Whether enough has happened to count the block finely: a function of noisy counts and the tick."""
