@@ -65,17 +65,23 @@ class Server(ABC):
         """Whether it is ready."""
 
     def start(self) -> None:
-        """Start it, and wait until it answers."""
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/"
-            )
+        """Start it, and wait until it answers. What ended at once is tried again: a killed one may still be leaving."""
         until = time.monotonic() + _PATIENCE
+        self._process = self._begun()
         while not self.answers():
-            if self._process.poll() is not None or time.monotonic() > until:
+            if time.monotonic() > until:
                 self.kill()
                 raise RuntimeError(f"a server did not start: {self.log.read_text(errors='replace')[-2000:]}")
             time.sleep(0.05)
+            if self._process.poll() is not None:
+                time.sleep(0.5)
+                self._process = self._begun()
+
+    def _begun(self) -> subprocess.Popen[bytes]:
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/"
+            )
 
     def kill(self) -> None:
         """End it, and all processes it started, as a power cut would: with SIGKILL."""
