@@ -226,12 +226,12 @@ def test_killed_while_an_object_is_fetched(store: Store, tmp_path: Path) -> None
     def wait(request: tuple[str, str]) -> None:
         if len(store.fetched()) == 2:
             waits.set()
-            go_on.wait(60)
+            go_on.wait(300)
 
     store.before = wait
     command = [sys.executable, "-m", "phdstream", "run", str(config), "--until", "2024-03-02"]
     process = subprocess.Popen(command, env=os.environ | CREDENTIALS, stderr=subprocess.DEVNULL)
-    assert waits.wait(60)
+    assert waits.wait(300)
     (copy,) = (tmp_path / "private").glob("fetched-*")
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
     assert stat.S_IMODE((tmp_path / "private").stat().st_mode) == 0o700
@@ -256,14 +256,14 @@ def test_interrupted_while_an_object_is_fetched(store: Store, tmp_path: Path) ->
     def wait(request: tuple[str, str]) -> None:
         if store.fetched():
             waits.set()
-            go_on.wait(60)
+            go_on.wait(300)
 
     store.before = wait
     command = [sys.executable, "-m", "phdstream", "run", str(config)]
     process = subprocess.Popen(command, env=os.environ | CREDENTIALS, stderr=subprocess.DEVNULL)
-    assert waits.wait(60)
+    assert waits.wait(300)
     process.send_signal(signal.SIGINT)
     time.sleep(0.2)
     go_on.set()
-    assert process.wait(60) == 130
+    assert process.wait(300) == 130
     assert not (tmp_path / "private").exists()

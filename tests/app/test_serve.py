@@ -137,19 +137,19 @@ def _reload_and_end(tmp_path: Path, process: subprocess.Popen[str]) -> None:
             address = line.split()[2]
             break
         lines.append(line)
-    listener = urllib.request.urlopen(f"{address}/stream", timeout=20)
+    listener = urllib.request.urlopen(f"{address}/stream", timeout=60)
     assert listener.readline()
     write_config(tmp_path, service="rate = 9")
     process.send_signal(signal.SIGHUP)
-    deadline = time.monotonic() + 20
-    while json.load(urllib.request.urlopen(address, timeout=20))["rules"]["requests_per_second"] != 9:
+    deadline = time.monotonic() + 120
+    while json.load(urllib.request.urlopen(address, timeout=60))["rules"]["requests_per_second"] != 9:
         assert time.monotonic() < deadline
         time.sleep(0.1)
     began = time.monotonic()
     os.kill(process.pid, signal.SIGTERM)
     rest = process.stderr.read()
-    assert process.wait(30) in (0, -signal.SIGTERM)
-    assert time.monotonic() - began < 15
+    assert process.wait(60) in (0, -signal.SIGTERM)
+    assert time.monotonic() - began < 25  # it would wait 30 seconds for a listener that is not told
     listener.read()
     listener.close()
     assert all(json.loads(line)["level"] for line in [*lines, *rest.splitlines()] if line.startswith("{"))

@@ -22,6 +22,7 @@ from phdstream.service.api import guard
 from phdstream.service.bodies import ARROW, NDJSON
 from tests.service.api.serving import Served, arrow, ndjson, new_key, row
 from tests.thorough import cases
+from tests.waiting import wait_until
 
 ROWS = [row(5), row(6)]
 
@@ -302,12 +303,7 @@ def test_a_body_that_does_not_come_whole(served: Served, port: int) -> None:
     """The sender goes away in the middle: nothing is stored, and nothing stays held."""
     before = served.stored()
     answer_to(port, request(served, "1000"), ndjson(ROWS), close=True)
-    for _ in range(200):
-        if not served.service.intake._keys and served.service.intake._taken == 0:
-            break
-        time.sleep(0.02)
-    assert not served.service.intake._keys
-    assert served.service.intake._taken == 0
+    wait_until(lambda: not served.service.intake._keys and served.service.intake._taken == 0)
     assert served.stored() == before
 
 

@@ -45,7 +45,7 @@ class Hand:
 
 
 def soon(there: Callable[[], bool]) -> bool:
-    until = time.monotonic() + 20
+    until = time.monotonic() + 120
     while not there() and time.monotonic() < until:
         time.sleep(0.01)
     return there()
@@ -98,7 +98,8 @@ def test_a_sink_that_hangs_holds_up_no_tick_and_no_end(
         one.go_to(seconds)
     assert one.get("/v1/releases/latest").json()["tick"] == 3
     assert hand.ticks == []
-    before = time.monotonic()
-    one.close()
-    assert time.monotonic() - before < 10
+    closing = threading.Thread(target=one.close)
+    closing.start()
+    closing.join(120)
+    assert not closing.is_alive()
     hand.free.set()

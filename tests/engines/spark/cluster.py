@@ -10,11 +10,14 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.servers import JARS, left_out
+from tests.waiting import wait_until
 
 ONLY_HERE = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_NO_DAEMONIZE": "1", "PYSPARK_PYTHON": sys.executable}
 
@@ -43,6 +46,29 @@ def properties_of(cluster: Cluster) -> dict[str, str]:
         "spark.sql.shuffle.partitions": "4",
         "spark.jars": ",".join(map(str, sorted((JARS / "spark-kafka").glob("*.jar")))),
     }
+
+
+def stalling(frame: Any, mark: Path) -> Any:
+    """Return a frame with the same rows, of which one task stalls for ever: when it has given all its rows, it writes
+    the number of its process to a file. If that is there, none does.
+    """
+
+    def rows(batches: Any) -> Any:
+        import os
+        import time
+
+        yield from batches
+        try:
+            handle = os.open(str(mark), os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+        except FileExistsError:
+            return
+        os.write(handle, f"{os.getpid()}\n".encode())
+        os.close(handle)
+        parent = os.getppid()
+        while os.getppid() == parent:
+            time.sleep(0.05)
+
+    return frame.mapInArrow(rows, frame.schema)
 
 
 class Cluster:
@@ -80,6 +106,26 @@ class Cluster:
         os.killpg(self.workers[number].pid, signal.SIGKILL)
         self.workers[number].wait()
         self.workers[number] = self._worker(number)
+
+    def worker_of(self, process: int) -> int:
+        """Return the number of the worker that a process, some generations on, is a child of."""
+        numbers = {worker.pid: number for number, worker in enumerate(self.workers)}
+        while process not in numbers:
+            process = int(Path("/proc", str(process), "stat").read_text().rpartition(")")[2].split()[1])
+        return numbers[process]
+
+    def kill_in_the_middle(self, mark: Path, frame: Any, work: Any) -> Any:
+        """Do some work on a frame, and kill the worker of one of its tasks before that has ended."""
+
+        def kill() -> None:
+            wait_until(lambda: mark.exists() and mark.read_text().endswith("\n"), 600)
+            self.kill_worker(self.worker_of(int(mark.read_text())))
+
+        with ThreadPoolExecutor() as pool:
+            killer = pool.submit(kill)
+            answer = work(stalling(frame, mark))
+            killer.result()
+        return answer
 
     def stop(self) -> None:
         for process in (*self.workers, self._master):

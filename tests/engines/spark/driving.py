@@ -1,37 +1,46 @@
 """A driver of its own, which kills itself with -9 at a given point on its way: a process for tests.
 
-    python -m tests.engines.spark.driving CONFIG SECONDS POINT
+    python -m tests.engines.spark.driving CONFIG MOMENT POINT
 
-It runs a topic's stream as if it were so many seconds after the start; POINT is one of `POINTS`, or "never".
+It runs a stream, of a topic or of files, as if it were that moment; POINT is one of `POINTS`.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
-from datetime import timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from phdstream.app.config import load_config
+from phdstream.app.run import run
 from phdstream.app.run_topic import run_topic
 from phdstream.engines.spark.arrivals import Arrivals
 from phdstream.engines.spark.streaming import SparkStreaming
 from phdstream.engines.spark.ticks import TickHolder
 from phdstream.io.sinks.folder import ReleaseFolder
 from phdstream.streams.durable.stream import DurableStream
-from tests.service.feeds.brokers import START
 
-POINTS: dict[str, tuple[type, str]] = {
-    "a batch is written, not noted": (Arrivals, "write"),
-    "a batch is noted": (SparkStreaming, "_note"),
-    "the events of a tick are held": (TickHolder, "hold"),
-    "a tick is committed": (DurableStream, "update"),
-    "a release is published": (ReleaseFolder, "publish"),
-    "what is done with is deleted": (TickHolder, "tidy"),
+POINTS: dict[str, tuple[type, str, int]] = {
+    "a batch is written, not noted": (Arrivals, "write", 1),
+    "a batch is noted": (SparkStreaming, "_note", 1),
+    "the table of users is written, events are not": (TickHolder, "_bounded", 1),
+    "the events of a tick are held": (TickHolder, "hold", 1),
+    "a tick is committed": (DurableStream, "update", 1),
+    "a release is published": (ReleaseFolder, "publish", 1),
+    "what is done with is deleted": (TickHolder, "tidy", 2),
 }
-"""After what the process ends: each is a method of one of the rooms on the way."""
+"""After what the process ends: a method of one of the rooms on the way, and after how many calls."""
+
+
+def killed(config: Path, moment: datetime, point: str) -> None:
+    """Run a driver that ends at a point."""
+    command = [sys.executable, "-m", "tests.engines.spark.driving", str(config), moment.isoformat(), point]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1200)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
 
 
 def kill_after(owner: type, name: str, calls: int) -> None:
@@ -48,11 +57,14 @@ def kill_after(owner: type, name: str, calls: int) -> None:
     setattr(owner, name, last)
 
 
-def main(config: Path, seconds: float, point: str) -> None:
-    if point != "never":
-        kill_after(*POINTS[point], calls=2 if point == "what is done with is deleted" else 1)
-    run_topic(load_config(config), now=lambda: START + timedelta(seconds=seconds))
+def main(config: Path, moment: datetime, point: str) -> None:
+    kill_after(*POINTS[point])
+    loaded = load_config(config)
+    if loaded.source is None:
+        run(loaded, now=moment)
+    else:
+        run_topic(loaded, now=lambda: moment)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3])
+    main(Path(sys.argv[1]), datetime.fromisoformat(sys.argv[2]), sys.argv[3])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -233,28 +232,30 @@ def test_only_the_counts_that_were_asked_for_reach_the_driver(
 def test_a_worker_is_killed_in_mid_tick(
     spark: Any, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each time events are written or counted: what it had done is done again by another, and no event twice."""
+    """In the middle of a task: while rows are placed, held, and counted. What was lost is done again, none twice."""
     events = invented(tmp_path, phd.Box([(0, 1), (0, 1)], depth=14), 20_000, users=True)
     ours, theirs = (phd.TrackingStream(events.domain, 2.0, phd.User(5, 2), noise=Simulation(5)) for _ in range(2))
-    write, within, kills = SparkEngine.hold_frame, _SparkCounts.within, [0]
+    replace, within, killed = counting._Files.replace, _SparkCounts.within, list[str]()
+    wanted = ["gathered", "users", "parts", "counting 2"]
 
-    def killing(work: Any) -> Any:
-        def go(*arguments: Any, **more: Any) -> Any:
-            if kills[0] == 4:
-                return work(*arguments, **more)
-            timer = threading.Timer(0.4, cluster.kill_worker, [kills[0] % 2])
-            timer.start()
-            kills[0] += 1
-            answer = work(*arguments, **more)
-            timer.join()
-            return answer
+    def killing(name: str, frame: Any, work: Any) -> Any:
+        if name in killed or name not in wanted:
+            return work(frame)
+        killed.append(name)
+        return cluster.kill_in_the_middle(tmp_path / f"stalled {len(killed)}", frame, work)
 
-        return go
+    def writing(files: Any, name: str, frame: Any, by: str | None = None) -> None:
+        killing(name.partition("/")[0], frame, lambda stalled: replace(files, name, stalled, by))
 
-    monkeypatch.setattr(SparkEngine, "hold_frame", killing(write))
-    monkeypatch.setattr(_SparkCounts, "within", killing(within))
+    def counted(counts: Any, nodes: Any, bits: Any = None) -> Any:
+        name = f"counting {min(len(nodes), 2)}"
+        return killing(name, counts._frame, lambda stalled: within(_SparkCounts(stalled, counts._bits), nodes, bits))
+
+    monkeypatch.setattr(counting._Files, "replace", writing)
+    monkeypatch.setattr(_SparkCounts, "within", counted)
     rows = gathered(events)
     for release in run_batch(ours, SparkEngine(spark, str(tmp_path)), spark.read.parquet(str(events.path)),
                              events.coder, TICKS):  # fmt: skip
         assert same(release, theirs.update(*rows.tick(release.tick)))
-    assert (ours.tick, kills) == (TICKS, [4])
+    assert ours.tick == TICKS
+    assert killed == wanted

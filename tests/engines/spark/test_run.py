@@ -20,6 +20,7 @@ from phdstream.app.run import run
 from phdstream.errors import ConfigError, InputError, StateError
 from phdstream.io.archive import open_archive
 from tests.engines.spark.cluster import ONLY_HERE, properties_of
+from tests.engines.spark.driving import killed
 from tests.engines.spark.streams import invented, same
 
 pytestmark = pytest.mark.slow
@@ -76,6 +77,21 @@ def test_a_run_on_a_cluster_is_the_run_here(spark: Any, cluster: Any, tmp_path: 
         assert same(ours.release(tick), theirs.release(tick))
     assert run(load_config(there), now=NOW).last_tick == 3
     refuses_what_would_count_twice(there)
+
+
+def test_the_driver_is_killed_on_its_way(spark: Any, cluster: Any, tmp_path: Path) -> None:
+    """And starts anew each time: the releases are those of a run here that was never disturbed."""
+    section = spark_section(cluster.url) + "[engine.properties]\n"
+    section += "".join(f'"{name}" = "{value}"\n' for name, value in properties_of(cluster).items())
+    here, there = prepared(tmp_path / "here", ""), prepared(tmp_path / "there", section)
+    run(load_config(here), now=NOW)
+    for point in ("the table of users is written, events are not", "the events of a tick are held",
+                  "a tick is committed", "what is done with is deleted"):  # fmt: skip
+        killed(there, NOW, point)
+    report = run(load_config(there), now=NOW)
+    assert (report.first_tick, report.last_tick) == (3, 3)
+    ours, theirs = (open_archive(path.parent / "releases") for path in (there, here))
+    assert all(same(ours.release(tick), theirs.release(tick)) for tick in (1, 2, 3))
 
 
 def test_by_spark_submit_as_the_page_says(spark: Any, cluster: Any, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,14 @@ import numpy as np
 import pytest
 
 import phdstream as phd
-from phdstream.engines.spark import SparkEngine
+from phdstream.engines.spark import SparkEngine, counting
 from phdstream.engines.spark.arrivals import Arrivals
 from phdstream.errors import InputError, StateError
 from phdstream.io.sources.clock import Clock
 from tests.engines.spark.arriving import HOUR, Live, arriving, coder, cut, local_releases, some, table, ticks_of
+from tests.engines.spark.cluster import Cluster
 from tests.engines.spark.streams import same
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 TICKS = 3
@@ -108,6 +109,27 @@ def test_a_batch_is_counted_once_however_often_it_is_handed_over(spark: Any, tmp
         assert_same(live.published, local_releases(rows, ticks_of(rows, "refuse"), TICKS))
 
 
+def test_a_worker_is_killed_while_a_batch_is_taken(
+    spark: Any, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, replace, killed = arriving(), counting._Files.replace, list[str]()
+
+    def writing(files: Any, name: str, frame: Any, by: str | None = None) -> None:
+        if not name.startswith("intake/") or killed:
+            return replace(files, name, frame, by)
+        killed.append(name)
+        cluster.kill_in_the_middle(tmp_path / "stalled", frame, lambda frame: replace(files, name, frame, by))
+        return None
+
+    monkeypatch.setattr(counting._Files, "replace", writing)
+    with Live(spark, tmp_path) as live:
+        live.drop(rows, "0")
+        live.start()
+        assert live.release(19 / 6) == [1, 2, 3]
+        assert_same(live.published, local_releases(rows, ticks_of(rows, "refuse"), TICKS))
+    assert len(killed) == 1
+
+
 def test_a_checkpoint_that_does_not_belong_is_refused(spark: Any, tmp_path: Path) -> None:
     with Live(spark, tmp_path) as live:
         live.drop(arriving(40), "0")
@@ -164,9 +186,7 @@ def test_a_batch_taken_up_again_is_not_all_that_has_arrived(
     with Live(spark, tmp_path) as live:
         live.drop(first, "0")
         query = live.start()
-        until = time.monotonic() + 120
-        while query.exception() is None and time.monotonic() < until:
-            time.sleep(0.1)
+        wait_until(lambda: query.exception() is not None, 600)
     monkeypatch.setattr(Arrivals, "write", write)
     assert (tmp_path / "storage" / "checkpoint" / "offsets" / "0").exists()
     with Live(spark, tmp_path) as live:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -19,11 +16,12 @@ from phdstream.app.config import load_config
 from phdstream.app.run_topic import run_topic
 from phdstream.errors import ConfigError, StateError
 from tests.engines.spark.cluster import Cluster, properties_of
-from tests.engines.spark.driving import POINTS
+from tests.engines.spark.driving import POINTS, killed
 from tests.service.feeds.brokers import START, KafkaBroker, running_broker, with_source
 from tests.service.feeds.test_every_feed import POISON, Following, rows_of
 from tests.service.streams import row
 from tests.service.test_publisher import contents
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -112,11 +110,9 @@ def test_following_a_topic_whose_broker_goes_and_comes_back(
             broker.server.restart()
         broker.send_rows(rows, 10 * tick - 5)
         hand[0] = 10.0 * tick
-        until = time.monotonic() + 120
-        while tick not in told and time.monotonic() < until:
-            time.sleep(0.2)
+        wait_until(lambda: tick in told, 600)  # noqa: B023
         assert told == list(range(1, tick + 1)), failures
-    thread.join(60)
+    thread.join(600)
     assert not thread.is_alive()
     theirs = configured(tmp_path / "theirs", broker, ticks="end = 2024-05-31T00:00:40Z")
     assert contents(tmp_path / "ours" / "releases") == released_by_the_service(theirs, 10, 20, 30, 40)
@@ -132,9 +128,7 @@ def test_the_driver_is_killed_at_every_kind_of_point(broker: KafkaBroker, cluste
         rows = [one | {"who": f"user {number % 20}"} for number, one in enumerate(rows_of(tick, 50))]
         broker.send_rows(rows, 10 * tick - 5)
         broker.send(POISON[:2], 10 * tick - 4)
-        killed = [sys.executable, "-m", "tests.engines.spark.driving", str(ours), str(10 * tick), point]
-        ended = subprocess.run(killed, capture_output=True, text=True, check=False, timeout=300)
-        assert ended.returncode == -signal.SIGKILL, ended.stderr
+        killed(ours, START + timedelta(seconds=10 * tick), point)
     assert run_at(ours, 10 * len(POINTS)) == len(POINTS)
     expected = released_by_the_service(theirs, *(10.0 * tick for tick in range(1, len(POINTS) + 1)))
     assert contents(tmp_path / "ours" / "releases") == expected

@@ -1,4 +1,8 @@
-"""A process that brings a sink up to a folder, to be killed: ``python -m tests.io.sinks.publishing FOLDER TABLE``."""
+"""A process that brings a sink up to a folder, to be killed: ``python -m tests.io.sinks.publishing FOLDER TABLE``.
+
+It begins a tick only when it is told to, by a line (or when there are no more lines to come): so a test knows at which
+tick it is, on a fast machine and on a slow one.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,9 @@ from tests.io.sinks.places import follower, one
 
 
 def at_each_tick() -> bool:
-    """Say which tick comes next, and go on."""
-    print(f"tick {following.tick + 1}", flush=True)
+    """Say that all before the next tick is done, and wait for leave to go on."""
+    print("next", flush=True)
+    sys.stdin.readline()
     return False
 
 
@@ -22,7 +27,6 @@ if __name__ == "__main__":
     following = follower(one(json.loads(sys.argv[2])), open_archive(Path(sys.argv[1])))
     following.catch_up(lambda: True)  # opens the sink, so that what is killed later is publishing
     print("ready", flush=True)
-    sys.stdin.readline()
     for _ in range(100):
         if following.catch_up(at_each_tick):
             print("done", flush=True)

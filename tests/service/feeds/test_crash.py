@@ -57,13 +57,15 @@ def test_killed_at_random_moments(server: Broker, tmp_path: Path) -> None:
     assert len(expected) == 3 * TICKS
     assert len(letters) == 6 * TICKS
     rng, kills = random.Random(int.from_bytes(os.urandom(4))), 0
-    for turn in range(20 if THOROUGH else 1):
+    for turn in range(100):
+        if turn >= (20 if THOROUGH else 1) and kills >= 5:  # a fast machine comes to its end with fewer
+            break
         path = with_source(tmp_path / str(turn), server.source(), service='late = "next"')
         patience = 0.3
         while True:
             process = context.Process(target=follow_on, args=(path,))
             process.start()
-            process.join(rng.uniform(0.1, patience))
+            process.join(rng.uniform(0, patience))
             if process.is_alive():
                 assert process.pid is not None
                 os.kill(process.pid, signal.SIGKILL)

@@ -13,6 +13,7 @@ import pytest
 from phdstream.app.config import load_config
 from phdstream.app.run import run
 from phdstream.errors import StateError
+from phdstream.service.feeds.protocol import Message
 from phdstream.service.schedule import LATE
 from phdstream.service.stream_service import StreamService
 from tests.service.feeds.brokers import NAMES, START, Broker, running_broker, with_source
@@ -159,6 +160,31 @@ def test_poison_is_kept_apart_and_the_stream_goes_on(broker: Broker, tmp_path: P
     assert len(letters) == len(poison) == len({(one["partition"], *one["position"]) for one in letters})
     assert {one.get("content") for one in letters} >= {"no json", "[1, 2]", '{"x": 0.5}'}
     assert all(one["reason"] for one in letters)
+
+
+def test_what_is_handed_over_again_is_left_out(broker: Broker, tmp_path: Path) -> None:
+    """By its position alone: all that was ever read comes again and again, before and after what is new."""
+    ticks, earlier = [rows_of(tick) for tick in (1, 2)], list[Message]()
+    following = Following(with_source(tmp_path / "a", broker.source()))
+    read = following.consumer._feed.read
+
+    def again(most: int, seconds: float) -> list[Message]:
+        found = read(most, seconds)
+        told = [*earlier, *found, *found, *earlier[::-1]] if found else []
+        earlier.extend(found)
+        return told
+
+    following.consumer._feed.read = again  # type: ignore[method-assign]
+    for tick, rows in enumerate(ticks, 1):
+        for some in (rows[:20], rows[20:21] * 2, rows[21:]):  # two that are alike are two
+            broker.send_rows(some, 10 * tick - 4)
+            broker.send([b"no json"], 10 * tick - 4)
+        following.to(10 * tick)
+    following.stop()
+    assert len(earlier) == 2 * (61 + 3)
+    expected = released_from_posts(tmp_path / "b", [[*rows, rows[20]] for rows in ticks])
+    assert contents(tmp_path / "a" / "releases") == expected
+    assert len((tmp_path / "a" / "private" / "dead-letters.ndjson").read_text().splitlines()) == 6
 
 
 def test_the_broker_is_killed_during_the_run(broker: Broker, tmp_path: Path) -> None:
