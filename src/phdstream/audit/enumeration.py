@@ -15,6 +15,7 @@ from phdstream.audit.finding import Effort, Finding, Progress, Violation
 from phdstream.audit.forcing import ForcedNoise, ForcedSums, Script, all_outputs
 from phdstream.domains import Box
 from phdstream.errors import PhdstreamError
+from phdstream.priors import Prior
 from phdstream.privacy import DivisibleNoise, Event, Record, Unit
 from phdstream.streams.paper.counters import BinaryTree, Block, ByLevel, Simple
 from phdstream.streams.paper.stream import PHDStream
@@ -158,6 +159,7 @@ def _instances(configured: Stream | None) -> list[Instance]:
         found.append(_instance(f"PHDStream, {options}", partial(_paper, 1, **options), _TWO, 3, stride=5))
     found.append(_instance("PHDStream for a record, three ticks", partial(_paper, 1, Record()), _THREE, 3, stride=5))
     found.append(_instance("TrackingStream, a start and a block", _tracking, _TWO, 2, stride=3))
+    found.append(_instance("TrackingStream, a start from a prior", partial(_tracking, 2, _prior()), _TWO, 1))
     return found
 
 
@@ -195,22 +197,29 @@ def _paper(depth: int, unit: Unit | None = None, **options: Any) -> PHDStream:
     return PHDStream(Box([(0, 1)], depth=depth), 1.0, unit or Event(), **options)
 
 
-def _tracking() -> TrackingStream:
+def _tracking(depth: int = 1, prior: Prior | None = None) -> TrackingStream:
     """Fewer rounds than usual, so that outputs are few."""
     rounds = {"start.rounds": ((0.4, ((6.0, 1), (6.0, 0))), (0.6, ((4.5, 0),)))}
     parameters = TrackingParameters().changed(rounds)
-    return TrackingStream(Box([(0, 1)], depth=1), 1.0, Event(), insert_only=True, parameters=parameters)
+    line = Box([(0, 1)], depth=depth)
+    return TrackingStream(line, 1.0, Event(), insert_only=True, parameters=parameters, prior=prior)
+
+
+def _prior() -> Prior:
+    """Points on the line, seven in ten of them in its first half."""
+    return Prior.from_points((np.arange(400) / 400)[:, None] ** 2, about="invented")
 
 
 def _as_configured(stream: Stream) -> Instance:
     """A small stream with the configured method, unit, budget and options, on a line of two cells.
 
-    Tracking has very many outputs: of it one tick is enumerated.
+    Tracking has very many outputs: of it one tick is enumerated. A prior is of the configured domain, so another one
+    takes its place.
     """
     fixed = {key: value for key, value in stream.parameters.items() if key not in ("domain", "unit", "method")}
     fixed.pop("private_noise", None)
     ticks = 1 if isinstance(stream, TrackingStream) else 2
-    fixed |= {"start_after": min(stream.start_after, ticks)}
+    fixed |= {"start_after": min(stream.start_after, ticks)} | ({"prior": _prior()} if fixed.get("prior") else {})
     kind: Any = type(stream)
     make = partial(kind, Box([(0, 1)], depth=1), unit=stream.unit, **fixed)
     return _instance("your stream, on a line of two cells", make, _TWO, ticks, stride=2)

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from phdstream.app.audit.neighbours import base_rows, public_files
-from phdstream.app.audit.pipeline import CONFIG, USERS, written
+from phdstream.app.audit.pipeline import BOX, CONFIG, USERS, written
 from phdstream.app.config import Config, load_config
 from phdstream.app.run import run
 from phdstream.audit.finding import Effort, Finding, Progress, Violation
@@ -72,7 +72,8 @@ class BooksCheck:
 
 def _begun(folder: Path, method: str, seed: int) -> Config:
     """Return the configuration of a stream of which two ticks were released."""
-    text = CONFIG.format(ending="csv", method=method, unit=USERS, input='sign = "sign"\nuser = "who"')
+    columns = 'sign = "sign"\nuser = "who"'
+    text = CONFIG.format(ending="csv", method=method, unit=USERS, domain=BOX, input=columns)
     config = written(folder, text, base_rows(np.random.default_rng((seed, 6)), 80), "csv", 2)
     _run(config, _DAY)
     return config
