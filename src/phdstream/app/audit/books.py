@@ -25,6 +25,7 @@ from phdstream.io.sinks.folder import ReleaseFolder
 from phdstream.io.sinks.writers import FORMATS
 from phdstream.io.sources.counted_inputs import CountedInputs
 from phdstream.privacy import User
+from phdstream.streams import stream as stream_module
 from phdstream.streams.durable.commits import Commits, Marker
 from phdstream.streams.durable.stream import durable
 from phdstream.streams.state import Arrays, read_state, unnest
@@ -179,6 +180,15 @@ def _a_changed_release(config: Config) -> None:
         raise Violation("a published file was written anew")
 
 
+def _a_tick_that_failed(config: Config) -> None:
+    """A tick fails after its noise was drawn, and is tried again."""
+    stream = config.stream()
+    with patch.object(stream_module, "metadata", side_effect=_CrashError):
+        _expect(_CrashError, lambda: stream.update([(5.0, 45.0)], users=["u1"]), "the crash was swallowed")
+    again = lambda: stream.update([(5.0, 45.0)], users=["u1"])  # noqa: E731
+    _expect(PhdstreamError, again, "a tick whose noise was drawn is counted again, with other noise")
+
+
 def _go_on(config: Config) -> None:
     """Nothing happens."""
     inputs = _digests(config)
@@ -191,7 +201,7 @@ def _go_on(config: Config) -> None:
 
 _MISHAPS: tuple[Callable[[Config], None], ...] = (
     _go_on, _crash_after_the_commit, _crash_before_the_commit, _an_older_state, _a_whole_backup, _another_state,
-    _two_handles, _a_file_twice, _an_altered_file, _other_settings, _a_changed_release,
+    _two_handles, _a_file_twice, _an_altered_file, _other_settings, _a_changed_release, _a_tick_that_failed,
 )  # fmt: skip
 
 

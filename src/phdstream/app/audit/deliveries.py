@@ -143,6 +143,8 @@ def _served(
                 service.publisher.release_due()
                 if day == 2:  # too late: its tick is released
                     asyncio.run(_deliver(service, "late", ndjson([_LATE])))
+            if any(len(kind) for tick in (1, 2, 3, 4) for kind in service._journal.events(tick)):
+                raise Violation("events that were counted are still in the journal")
             return dict(admitted), _content(config.releases), _metrics(service)
         finally:
             service.stop()
