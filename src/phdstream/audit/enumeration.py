@@ -106,11 +106,11 @@ class EnumerationCheck:
         """Enumerate instance after instance; each has its share of the time."""
         finding = Finding(self.name, self.shows, excess_found=0.0, largest_loss=0.0)
         instances = _instances(self._configured)
-        thorough, number = effort.scale > 1, len(instances) + 1
+        number, strides = len(instances) + 1, [_stride(instance, effort) for instance in instances]
         for done, instance in enumerate(instances):
             progress(done, number)
             try:
-                _enumerate(finding, instance, 1 if thorough else round(instance.stride / min(effort.scale, 1.0)))
+                _enumerate(finding, instance, strides[done])
             except (Violation, PhdstreamError) as error:
                 finding.violated(f"{instance.name}: refused by the product itself ({type(error).__name__})")
             finding.trials += 1
@@ -120,10 +120,17 @@ class EnumerationCheck:
         progress(len(instances), number)
         _divisible_noise(finding)
         finding.ended = f"all {number} instances" + (
-            "" if thorough else "; of the larger ones every third to fifth output"
+            f"; of the larger ones one output in {min(s for s in strides if s > 1)} to {max(strides)}"
+            if max(strides) > 1
+            else ""
         )
         progress(number, number)
         return finding
+
+
+def _stride(instance: Instance, effort: Effort) -> int:
+    """Return how many outputs go on one that is compared: of larger instances several, unless the audit is thorough."""
+    return 1 if effort.scale > 1 else round(instance.stride / min(effort.scale, 1.0))
 
 
 def _enumerate(finding: Finding, instance: Instance, stride: int) -> None:

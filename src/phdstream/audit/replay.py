@@ -14,7 +14,7 @@ from phdstream.audit.cases import Case, Make, Tick, configured_case, random_case
 from phdstream.audit.finding import Effort, Finding, Progress, Violation
 from phdstream.audit.forcing import WildNoise
 from phdstream.audit.transcript import Recorder, Replayer, Step, exact_loss
-from phdstream.errors import PhdstreamError
+from phdstream.errors import InputError, PhdstreamError
 from phdstream.privacy import ExactNoise, SplitRule
 from phdstream.streams import code_counts, private_codes
 from phdstream.streams.state import decode_state, encode_state
@@ -72,6 +72,19 @@ def _check(case: Case, seed: int, finding: Finding) -> None:
     if case.only_deletes and any(_differ(a, b) for a, b in zip(recorder.steps, replayer.steps, strict=True)):
         finding.violated(f"case {seed}, {case.name}: a delete changes a split test, which it has not paid for")
     _asks_the_same(case, recorder, rule, (2, 90)[seed // 2 % 2], seed)
+    _refuses_deletes(case)
+
+
+def _refuses_deletes(case: Case) -> None:
+    """Where deletes were declared not to be, inserts spend all of ε: a delete must not come in."""
+    stream = case.make()
+    one = unrelated_ticks(case.make, 1, 0, 3)[0]
+    if not stream.deletes and len(one.points[1]):
+        try:
+            stream.update(None, one.points[1], None, one.users[1])
+        except InputError:
+            return
+        raise Violation("a stream without deletes takes them, for which it has no budget")
 
 
 @contextmanager
