@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +16,7 @@ import shapely
 import phdstream as phd
 from phdstream.app.audit.books import BooksCheck
 from phdstream.app.audit.command import about, checks_of, run_checks
+from phdstream.app.audit.neighbours import KINDS
 from phdstream.app.audit.pipeline import _case as pipeline_case
 from phdstream.app.config import load_config
 from phdstream.app.run import run
@@ -124,6 +126,16 @@ def test_a_configured_stream_is_enumerated_small(method: Any) -> None:
     assert 0 < losses[0] <= instance.neighbours[0][1] + 1e-9 <= 0.4
 
 
+def test_a_configured_prior_has_one_in_its_place_on_the_small_line() -> None:
+    """Its own is of another domain; without any, a start from a prior would not be enumerated as it is configured."""
+    places = np.random.default_rng(1).beta(1, 4, (200, 2))
+    prior = phd.Prior.from_points(places, about="public")
+    stream = phd.TrackingStream(phd.Box([(0, 1), (0, 1)]), 0.4, phd.Event(), prior=prior)
+    assert _as_configured(stream).make()._method._beginning.splits is not None
+    without = phd.TrackingStream(phd.Box([(0, 1), (0, 1)]), 0.4, phd.Event())
+    assert _as_configured(without).make()._method._beginning.splits is None
+
+
 BOX = phd.Box([(0, 1)], depth=5)
 AREA = [[(0, 0), (4, 0), (4, 1), (1, 1), (1, 4), (0, 4)]]
 BINS = phd.Bins("age", [0, 18, 65, 99])
@@ -163,7 +175,11 @@ def test_a_stream_that_starts_late_is_audited_beyond_its_start(method: Any) -> N
     assert max(lengths) > 60 + 20
 
 
-@pytest.mark.parametrize("seed", [5, 6, 14])
+def test_every_kind_of_row_meets_every_format_method_unit_and_size() -> None:
+    assert math.gcd(len(KINDS), 2 * 3 * 5 * 7) == 1
+
+
+@pytest.mark.parametrize("seed", [5, 6, 8, 36])
 def test_rows_that_are_no_events_leave_no_trace_in_public(seed: int, tmp_path: Path) -> None:
     finding = Finding("pipeline", "")
     pipeline_case(finding, seed, tmp_path)

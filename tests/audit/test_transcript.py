@@ -157,4 +157,7 @@ def test_random_cases_are_the_same_for_the_same_seed_and_of_all_kinds() -> None:
     assert any(case.resume_at for case in cases)
     assert {case.wild for case in cases} == {True, False}
     assert any(case.only_deletes for case in cases)
+    from_priors = [case for case in cases if "prior=" in case.name]
+    assert len(from_priors) > 5
+    assert any("start_after" in case.name for case in from_priors)
     assert all(math.isfinite(case.limit) for case in cases)

@@ -98,6 +98,16 @@ def test_a_restart_forgets_no_hashed_user() -> None:
     assert not restarted(bound).admit(ids(users)).any()
 
 
+@pytest.mark.parametrize("kind", ["integers", "text"])
+def test_a_restart_forgets_nobody_of_very_many(kind: str) -> None:
+    """A table that is cut at some size is whole for every small test."""
+    numbers = np.arange(200_000)
+    users = ids(numbers if kind == "integers" else [f"user {i}" for i in numbers])
+    bound = ContributionBound(limit=1)
+    assert bound.admit(users).all()
+    assert not restarted(bound).admit(users).any()
+
+
 def test_the_same_integer_of_another_width_is_the_same_user() -> None:
     bound = ContributionBound(limit=1)
     kept = [bound.admit(ids(np.array([7], dtype=dtype))).item() for dtype in (np.int8, np.int64, np.uint64, ">i4")]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -166,7 +166,9 @@ def test_a_bad_seed_is_refused(seed: Any) -> None:
 # --- scales and variances ---
 
 
-@given(st.floats(1e-9, 1e6), st.integers(1, 64))
+@given(st.one_of(st.floats(1e-9, 1e6), st.floats(0.01, 3)), st.integers(1, 64))
+@example(0.3, 1)
+@example(0.7, 5)
 def test_the_scale_is_the_least_float_that_is_enough(epsilon: Any, sums: Any) -> None:
     scale = scale_for(epsilon, sums)
     assert Fraction(scale) * Fraction(epsilon) >= sums

@@ -9,8 +9,21 @@ import numpy as np
 
 from phdstream.audit.finding import Effort, Finding, Progress
 from phdstream.errors import BudgetError
-from phdstream.privacy import Budget, Event, Ledger, Record, SplitRule, Unit, User, calibrate_split, scale_for
+from phdstream.privacy import (
+    Budget,
+    ContributionBound,
+    Event,
+    Ledger,
+    Record,
+    SplitRule,
+    Unit,
+    User,
+    calibrate_split,
+    scale_for,
+    user_ids,
+)
 from phdstream.streams.paper.counters import BinaryTree, Block, Hybrid, Simple
+from phdstream.streams.private_codes import PrivateCodes
 
 __all__ = ["ArithmeticCheck"]
 
@@ -35,6 +48,7 @@ class ArithmeticCheck:
                 _split_test(finding, epsilon, int(rng.choice([2, 3, 4, 8])))
             finding.samples += 3
         _ledger(finding)
+        _saved(finding)
         return finding
 
 
@@ -90,3 +104,20 @@ def _ledger(finding: Finding) -> None:
     except BudgetError:
         return
     finding.violated("a ledger lets events spend more than they may")
+
+
+def _saved(finding: Finding) -> None:
+    """Events that were saved and loaded have spent what they had, and users what they have used, however many."""
+    for users in (range(5000), [f"u{i}" for i in range(5000)]):
+        names, bound, again = user_ids(list(users), 5000, "inserts"), ContributionBound(1), ContributionBound(1)
+        bound.admit(names)
+        again.restore(bound.to_arrays())
+        if again.admit(names).any():
+            finding.violated("users who were saved and loaded may contribute anew")
+    events = PrivateCodes(3, Fraction(1), np.array([5]))
+    events.spend(0.75)
+    try:
+        PrivateCodes.from_arrays(3, events.to_arrays()).spend(0.5)
+    except BudgetError:
+        return
+    finding.violated("events that were saved and loaded may spend their budget anew")

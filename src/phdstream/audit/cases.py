@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from phdstream.arrays import Ints
 from phdstream.domains import ROOT, Box, Cube, Domain, Hierarchy
 from phdstream.domains.product import Category, Product
+from phdstream.priors import Prior
 from phdstream.privacy import Event, Record, Unit, User
 from phdstream.streams.paper.counters import BinaryTree, Block, by_level
 from phdstream.streams.paper.stream import PHDStream
@@ -23,7 +24,7 @@ __all__ = ["Case", "Tick", "configured_case", "random_case", "unrelated_ticks"]
 
 Make = Callable[[], Stream]
 _LONGEST_WAIT = 30
-_ALL, _BESIDE = "u{}", "u1\0"
+_ALL, _BESIDE = "u{}", ("u1\0", "U1", "u1 ", "u01")
 """Users; the one more has a name that a careless comparison would take for another's."""
 
 
@@ -39,12 +40,12 @@ class Tick:
         gone = self.points[1] if stream.deletes else None
         return stream.update(self.points[0], gone, self.users[0], self.users[1] if stream.deletes else None)
 
-    def with_one_more(self, kind: int, point: NDArray[Any], at: int) -> Tick:
+    def with_one_more(self, kind: int, point: NDArray[Any], at: int, who: str) -> Tick:
         """Return the tick with an event more, of the unit that is one more."""
         points, users = list(self.points), [list(names) for names in self.users]
         joined = np.concatenate([points[kind][:at], point, points[kind][at:]])
         points[kind] = joined.view(type(point))  # a product knows its own rows by their type
-        users[kind].insert(at, _BESIDE)
+        users[kind].insert(at, who)
         return Tick(points, users)
 
 
@@ -75,8 +76,10 @@ def random_case(seed: int) -> Case:
     epsilon = float(_pick(rng, [0.3, 1.0, 3.0]))
     of_paper = {"counter": _pick(rng, _COUNTERS), "tree_share": _pick(rng, [0.5, 0.3])}
     more = {"parameters": _pick(rng, _PARAMETERS)} if method is TrackingStream else of_paper
+    if method is TrackingStream and rng.random() < 0.4:
+        options["prior"] = _prior(domain, rng)
     make = partial(method, domain, epsilon, unit, **options, **more)
-    named = ", ".join(f"{key}={value}" for key, value in options.items())
+    named = ", ".join(f"{key}={value!r}" for key, value in options.items())
     return _case(f"{method.__name__}({unit}, {type(domain).__name__}{', ' if named else ''}{named})", make, rng)
 
 
@@ -116,6 +119,12 @@ _PARAMETERS = [
 ]
 
 
+def _prior(domain: Domain, rng: np.random.Generator) -> Prior:
+    """Return a prior that crowds where the events do; or, weighed at random, in other places too."""
+    weights = rng.choice([1.0, 30.0], 80, p=[0.9, 0.1]) if rng.random() < 0.5 else None
+    return Prior.from_points(_points(domain, rng, 80), weights, about="invented")
+
+
 def _pick(rng: np.random.Generator, from_these: Sequence[Any]) -> Any:
     return from_these[int(rng.integers(len(from_these)))]
 
@@ -129,14 +138,14 @@ def _case(name: str, make: Make, rng: np.random.Generator) -> Case:
     sizes = [(int(rng.choice([0, 3, 60])), int(rng.choice([0, 2, 20]))) for _ in range(quiet, number)]
     ticks = [_tick(stream, rng, size) for size in [(0, 0)] * quiet + sizes]
     kinds = _unit_events(stream.unit, stream.deletes, rng)
-    more, place = list(ticks), _points(stream.domain, rng, 1)
+    more, place, who = list(ticks), _points(stream.domain, rng, 1), str(_pick(rng, _BESIDE))
     nowhere = place.dtype.kind == "f" and bool(rng.random() < 0.15)  # it is no event then, and costs nothing
     when = sorted(int(rng.integers(quiet, number)) if rng.random() < 0.7 else 0 for _ in kinds)
     for kind, tick in zip(kinds, when, strict=True):
         point = place if rng.random() < 0.7 else _points(stream.domain, rng, 1)
         point = point + np.nan if nowhere else point
         at = int(rng.integers(len(more[tick].points[kind]) + 1))
-        more[tick] = more[tick].with_one_more(kind, point, at)
+        more[tick] = more[tick].with_one_more(kind, point, at, who)
     counted = [min(kinds.count(kind), most) for kind, most in zip((0, 1), _at_most(stream.unit), strict=True)]
     limit = 0.0 if nowhere else min(float(stream.budget.spent_by(*counted)), stream.budget.epsilon)
     resume = {int(rng.integers(1, number)) for _ in range(int(rng.integers(3)))}

@@ -15,6 +15,7 @@ from phdstream.audit.finding import Effort, Finding, Progress, Violation
 from phdstream.audit.forcing import ForcedNoise, ForcedSums, Script, all_outputs
 from phdstream.domains import Box
 from phdstream.errors import PhdstreamError
+from phdstream.priors import Prior
 from phdstream.privacy import DivisibleNoise, Event, Record, Unit
 from phdstream.streams.paper.counters import BinaryTree, Block, ByLevel, Simple
 from phdstream.streams.paper.stream import PHDStream
@@ -105,11 +106,11 @@ class EnumerationCheck:
         """Enumerate instance after instance; each has its share of the time."""
         finding = Finding(self.name, self.shows, excess_found=0.0, largest_loss=0.0)
         instances = _instances(self._configured)
-        thorough, number = effort.scale > 1, len(instances) + 1
+        number, strides = len(instances) + 1, [_stride(instance, effort) for instance in instances]
         for done, instance in enumerate(instances):
             progress(done, number)
             try:
-                _enumerate(finding, instance, 1 if thorough else round(instance.stride / min(effort.scale, 1.0)))
+                _enumerate(finding, instance, strides[done])
             except (Violation, PhdstreamError) as error:
                 finding.violated(f"{instance.name}: refused by the product itself ({type(error).__name__})")
             finding.trials += 1
@@ -119,10 +120,17 @@ class EnumerationCheck:
         progress(len(instances), number)
         _divisible_noise(finding)
         finding.ended = f"all {number} instances" + (
-            "" if thorough else "; of the larger ones every third to fifth output"
+            f"; of the larger ones one output in {min(s for s in strides if s > 1)} to {max(strides)}"
+            if max(strides) > 1
+            else ""
         )
         progress(number, number)
         return finding
+
+
+def _stride(instance: Instance, effort: Effort) -> int:
+    """Return how many outputs go on one that is compared: of larger instances several, unless the audit is thorough."""
+    return 1 if effort.scale > 1 else round(instance.stride / min(effort.scale, 1.0))
 
 
 def _enumerate(finding: Finding, instance: Instance, stride: int) -> None:
@@ -158,6 +166,7 @@ def _instances(configured: Stream | None) -> list[Instance]:
         found.append(_instance(f"PHDStream, {options}", partial(_paper, 1, **options), _TWO, 3, stride=5))
     found.append(_instance("PHDStream for a record, three ticks", partial(_paper, 1, Record()), _THREE, 3, stride=5))
     found.append(_instance("TrackingStream, a start and a block", _tracking, _TWO, 2, stride=3))
+    found.append(_instance("TrackingStream, a start from a prior", partial(_tracking, 2, _prior()), _TWO, 1))
     return found
 
 
@@ -195,22 +204,29 @@ def _paper(depth: int, unit: Unit | None = None, **options: Any) -> PHDStream:
     return PHDStream(Box([(0, 1)], depth=depth), 1.0, unit or Event(), **options)
 
 
-def _tracking() -> TrackingStream:
+def _tracking(depth: int = 1, prior: Prior | None = None) -> TrackingStream:
     """Fewer rounds than usual, so that outputs are few."""
     rounds = {"start.rounds": ((0.4, ((6.0, 1), (6.0, 0))), (0.6, ((4.5, 0),)))}
     parameters = TrackingParameters().changed(rounds)
-    return TrackingStream(Box([(0, 1)], depth=1), 1.0, Event(), insert_only=True, parameters=parameters)
+    line = Box([(0, 1)], depth=depth)
+    return TrackingStream(line, 1.0, Event(), insert_only=True, parameters=parameters, prior=prior)
+
+
+def _prior() -> Prior:
+    """Points on the line, seven in ten of them in its first half."""
+    return Prior.from_points((np.arange(400) / 400)[:, None] ** 2, about="invented")
 
 
 def _as_configured(stream: Stream) -> Instance:
     """A small stream with the configured method, unit, budget and options, on a line of two cells.
 
-    Tracking has very many outputs: of it one tick is enumerated.
+    Tracking has very many outputs: of it one tick is enumerated. A prior is of the configured domain, so another one
+    takes its place.
     """
     fixed = {key: value for key, value in stream.parameters.items() if key not in ("domain", "unit", "method")}
     fixed.pop("private_noise", None)
     ticks = 1 if isinstance(stream, TrackingStream) else 2
-    fixed |= {"start_after": min(stream.start_after, ticks)}
+    fixed |= {"start_after": min(stream.start_after, ticks)} | ({"prior": _prior()} if fixed.get("prior") else {})
     kind: Any = type(stream)
     make = partial(kind, Box([(0, 1)], depth=1), unit=stream.unit, **fixed)
     return _instance("your stream, on a line of two cells", make, _TWO, ticks, stride=2)

@@ -25,7 +25,7 @@ NOT_COVERED = (
     "Copies: a state folder that is copied and goes on elsewhere releases ticks twice, with different noise.",
     "Who reads the input, the state folder or this machine's memory; the operating system's randomness itself.",
     "Other streams and other publications about the same people: their ε adds up.",
-    "Whether ε, the domain and all settings were chosen without looking at the data.",
+    "Whether ε, the domain, a prior and all settings were chosen without looking at the data.",
     "Events counted on a cluster (Spark), and brokers: their tests compare them with what is audited here.",
     "Faults smaller than each check says it would have found.",
     "What docs/privacy/known-limits.md lists.",

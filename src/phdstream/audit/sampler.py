@@ -16,7 +16,9 @@ from phdstream.arrays import Ints
 from phdstream.audit.binomial import log_tail_at_least, surprise
 from phdstream.audit.finding import Effort, Finding, Progress
 from phdstream.domains import Box
-from phdstream.privacy import Event, ExactNoise, scale_for
+from phdstream.errors import InputError
+from phdstream.priors import Prior
+from phdstream.privacy import Event, ExactNoise, Simulation, scale_for
 from phdstream.privacy.laplace import discrete_laplace
 from phdstream.streams.paper.stream import PHDStream
 from phdstream.streams.tracking import TrackingStream
@@ -117,10 +119,22 @@ def _freshness(finding: Finding) -> None:
             finding.violated(f"{method.__name__} does not use production noise unless told otherwise")
         if len({stream.update(np.full((5000, 1), 0.5)).total for stream in streams}) == 1:  # by chance: below 1e-7
             finding.violated(f"{method.__name__}: streams with the same events release the same")
+    if _takes_a_simulated_prior():
+        finding.violated("a stream with production noise starts from a release that was only simulated")
     with patch.object(os, "urandom", side_effect=_pattern) as read:
         _some()
     if sum(call.args[0] for call in read.call_args_list) < 2 * 200:
         finding.violated("fewer random bits were read than noise has")
+
+
+def _takes_a_simulated_prior() -> bool:
+    line = Box([(0, 1)], depth=2)
+    release = TrackingStream(line, 1.0, Event(), noise=Simulation(seed=1)).update(np.full((500, 1), 0.5))
+    try:
+        TrackingStream(line, 1.0, Event(), prior=Prior.from_release(release))
+    except InputError:
+        return False
+    return True
 
 
 def _pattern(size: int) -> bytes:

@@ -114,6 +114,24 @@ def test_every_noise_call_sees_at_most_what_was_declared(
     assert spent <= stream.budget.count + 1e-12
 
 
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_asked_never_depends_on_the_data(options: dict[str, Any], seed: int) -> None:
+    """Any two streams forced to the same outputs, one of few events and one of many: all questions are the same.
+
+    One event seldom tips a threshold, so neighbours would hardly show that an exact number decides.
+    """
+    asked = []
+    for number in (2, 200):
+        rng = np.random.default_rng(seed)
+        stream = phd.PHDStream(DOMAIN, 1.0, phd.Event(), **options)
+        noise = stream.noise = ForcedNoise(stream.rule, random_choices(seed), sums=(-4, 0, 3, 30))
+        for _ in range(7):
+            stream.update(rng.random((number, 2)), rng.random((number // 3, 2)) if stream.deletes else None)
+        asked.append([(scale, at.tolist()) for scale, at, _ in noise.calls])
+    assert asked[0] == asked[1]
+
+
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 100_000))
 def test_biased_counts_fall_by_the_bias_along_every_path(seed: int) -> None:

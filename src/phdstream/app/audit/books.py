@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from phdstream.app.audit.neighbours import base_rows, public_files
-from phdstream.app.audit.pipeline import CONFIG, USERS, written
+from phdstream.app.audit.pipeline import BOX, CONFIG, USERS, written
 from phdstream.app.config import Config, load_config
 from phdstream.app.run import run
 from phdstream.audit.finding import Effort, Finding, Progress, Violation
@@ -25,6 +25,7 @@ from phdstream.io.sinks.folder import ReleaseFolder
 from phdstream.io.sinks.writers import FORMATS
 from phdstream.io.sources.counted_inputs import CountedInputs
 from phdstream.privacy import User
+from phdstream.streams import stream as stream_module
 from phdstream.streams.durable.commits import Commits, Marker
 from phdstream.streams.durable.stream import durable
 from phdstream.streams.state import Arrays, read_state, unnest
@@ -72,7 +73,8 @@ class BooksCheck:
 
 def _begun(folder: Path, method: str, seed: int) -> Config:
     """Return the configuration of a stream of which two ticks were released."""
-    text = CONFIG.format(ending="csv", method=method, unit=USERS, input='sign = "sign"\nuser = "who"')
+    columns = 'sign = "sign"\nuser = "who"'
+    text = CONFIG.format(ending="csv", method=method, unit=USERS, domain=BOX, input=columns)
     config = written(folder, text, base_rows(np.random.default_rng((seed, 6)), 80), "csv", 2)
     _run(config, _DAY)
     return config
@@ -178,6 +180,15 @@ def _a_changed_release(config: Config) -> None:
         raise Violation("a published file was written anew")
 
 
+def _a_tick_that_failed(config: Config) -> None:
+    """A tick fails after its noise was drawn, and is tried again."""
+    stream = config.stream()
+    with patch.object(stream_module, "metadata", side_effect=_CrashError):
+        _expect(_CrashError, lambda: stream.update([(5.0, 45.0)], users=["u1"]), "the crash was swallowed")
+    again = lambda: stream.update([(5.0, 45.0)], users=["u1"])  # noqa: E731
+    _expect(PhdstreamError, again, "a tick whose noise was drawn is counted again, with other noise")
+
+
 def _go_on(config: Config) -> None:
     """Nothing happens."""
     inputs = _digests(config)
@@ -190,7 +201,7 @@ def _go_on(config: Config) -> None:
 
 _MISHAPS: tuple[Callable[[Config], None], ...] = (
     _go_on, _crash_after_the_commit, _crash_before_the_commit, _an_older_state, _a_whole_backup, _another_state,
-    _two_handles, _a_file_twice, _an_altered_file, _other_settings, _a_changed_release,
+    _two_handles, _a_file_twice, _an_altered_file, _other_settings, _a_changed_release, _a_tick_that_failed,
 )  # fmt: skip
 
 

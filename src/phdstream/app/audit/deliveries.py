@@ -27,7 +27,7 @@ from phdstream.app.audit.neighbours import (
     recorder,
     watched,
 )
-from phdstream.app.audit.pipeline import CONFIG, USERS, described
+from phdstream.app.audit.pipeline import BOX, CONFIG, ROWS, USERS, described
 from phdstream.app.config import load_config
 from phdstream.app.serve import source_of
 from phdstream.audit.finding import Effort, Finding, Progress, Violation, unfit
@@ -63,13 +63,13 @@ class DeliveriesCheck:
 
 def _case(finding: Finding, seed: int, folder: Path) -> None:
     rng = np.random.default_rng((seed, 8))
-    kind, users = KINDS[seed % len(KINDS)], bool(seed % 4 < 2)
+    kind, users, attributes = KINDS[seed % len(KINDS)], seed % 4 < 2, seed % 5 < 2
     rows, where = [_zoned(row) for row in base_rows(rng, 40)], f"case {seed}, one more: {kind}"
     more = [_zoned(row) for row in more_rows(kind, rng, 5 if users else 1)]
     files, until = 'files = "*.csv"\n', "start = 2024-03-01\nend = 2024-03-05"
     text = CONFIG.format(
         ending="csv", method=("tracking", "phdstream")[seed % 2], unit=USERS if users else '"event"',
-        input='sign = "sign"' + ('\nuser = "who"' if users else ""),
+        domain=ROWS if attributes else BOX, input='sign = "sign"' + ('\nuser = "who"' if users else ""),
     )  # fmt: skip
     text = text.replace(files, "").replace(until, "start = 2024-03-01T00:00:00Z")
     text += '[service]\npublic = true\nreaders = 1\nahead = "5d"\nlate = "refuse"\n'
@@ -78,8 +78,9 @@ def _case(finding: Finding, seed: int, folder: Path) -> None:
         first = recorder(getattr(stream, "rule", None))
         without = _served(folder / "a", text, [*_batches(rows, rng)], first)
         second = Replayer(first.steps, first.rule, KEY)
-        after = _served(folder / "b", text, [*_batches(rows, rng), *_batches(more, rng)], second)
-        event = is_event(kind, users)
+        together = _batches([*rows, *more], rng) if rng.random() < 0.5 else [*_batches(rows, rng), *_batches(more, rng)]
+        after = _served(folder / "b", text, together, second)
+        event = is_event(kind, users, attributes)
         most = (0, 0) if not event else (2, 1) if users else (1, 1)
         admitted_differ_by(without[0], after[0], most, where)
         limit = stream.budget.epsilon if event else 0.0
@@ -111,43 +112,61 @@ def _config(folder: Path, text: str) -> Any:
 def _served(
     folder: Path, text: str, deliveries: list[list[Row]], noise: Recorder
 ) -> tuple[Admitted, dict[str, bytes], bytes]:
-    """Serve a stream by hand: deliver everything on its first day, each second delivery twice; then let time pass."""
+    """Serve a stream by hand: all is sent on its first day, each second delivery twice; then let time pass."""
     from phdstream.service import stream_service
-    from phdstream.service.bodies import NDJSON, BodyReader
+    from phdstream.service.bodies import BodyReader
     from phdstream.service.schedule import SteadyClock
 
+    seconds, config = [60.0], _config(folder, text)
+
     class InProcess:
+        """Reads here; the more it reads, the later it is: a request counts from when it was received."""
+
         def __init__(self, number: int, *about: Any) -> None:
-            self.read = BodyReader(*about).read
+            self._reader = BodyReader(*about)
+
+        def read(self, kind: str, content: bytes) -> Any:
+            seconds[0] += 25.0 * len(content)
+            return self._reader.read(kind, content)
 
         def close(self) -> None:
             pass
 
-    seconds, config = [60.0], _config(folder, text)
     clock = SteadyClock(lambda: _START + seconds[0], lambda: 1000 + seconds[0])
     with watched(noise) as admitted, patch.object(stream_service, "Readers", InProcess):
         service = stream_service.StreamService(source_of(config, folder / "stream.toml"), clock)
         try:
-            for number, rows in enumerate(deliveries):
-                for _ in range(1 + number % 2):
-                    asyncio.run(_deliver(service, f"key {number}", NDJSON, ndjson(rows)))
+            asyncio.run(_deliver_all(service, deliveries))
+            asyncio.run(_deliver_all(service, deliveries[::2], step=2))
             for day in (1, 2, 3, 4):
-                seconds[0] = day * _DAY + 60.0
+                seconds[0] = max(seconds[0], day * _DAY + 60.0)
                 service.publisher.release_due()
                 if day == 2:  # too late: its tick is released
-                    late = [{"time": "2024-03-01T05:00:00Z", "lon": 5.0, "lat": 45.0, "sign": 1, "who": "late"}]
-                    asyncio.run(_deliver(service, "late", NDJSON, ndjson(late)))
+                    asyncio.run(_deliver(service, "late", ndjson([_LATE])))
+            if any(len(kind) for tick in (1, 2, 3, 4) for kind in service._journal.events(tick)):
+                raise Violation("events that were counted are still in the journal")
             return dict(admitted), _content(config.releases), _metrics(service)
         finally:
             service.stop()
 
 
-async def _deliver(service: Any, key: str, kind: str, content: str) -> None:
+_LATE: Row = {"time": "2024-03-01T05:00:00Z", "lon": 5.0, "lat": 45.0, "sign": 1, "who": "late", "kind": "a"}
+
+
+async def _deliver_all(service: Any, deliveries: list[list[Row]], step: int = 1) -> None:
+    """Deliver all at once; ``step`` says which of the first time these are again."""
+    await asyncio.gather(
+        *(_deliver(service, f"key {number * step}", ndjson(rows)) for number, rows in enumerate(deliveries))
+    )
+
+
+async def _deliver(service: Any, key: str, content: str) -> None:
+    from phdstream.service.bodies import NDJSON
     from phdstream.service.intake import UnreadableError
 
     try:
         with service.intake.open(key) as ticket:
-            await service.intake.deliver(ticket, kind, bytearray(content.encode()))
+            await service.intake.deliver(ticket, NDJSON, bytearray(content.encode()))
     except UnreadableError:
         pass  # not one row of it is an event: the sender is told, and nothing is stored
 

@@ -38,11 +38,12 @@ __all__ = [
 Row = dict[str, Any]
 Admitted = dict[int, Counter[tuple[str, int]]]
 """The events that reached the mechanism: by tick, their sign and code."""
-NAMES = ("time", "lon", "lat", "sign", "who")
+NAMES = ("time", "lon", "lat", "sign", "who", "kind")
 DAYS = 4
 KEY = 12345
-BESIDE = "u3 or so"
-"""The user that is one more; a careless comparison would take the name for another's."""
+_VALUES = ("a", "b", "b", "c")
+_BESIDE = ("u3 or so", "U3", "u3 ", "u03")
+"""The user that is one more; a careless comparison would take each of these names for another's."""
 _FAR, _OLD = "2031-01-01 00:00:00", "1999-01-01 00:00:00"
 
 
@@ -51,35 +52,45 @@ def base_rows(rng: np.random.Generator, number: int = 60) -> list[Row]:
     return sorted((_row(rng, f"u{i % 9}") for i in range(number)), key=lambda row: str(row["time"]))
 
 
-def _row(rng: np.random.Generator, who: str, **said: Any) -> Row:
+def _row(rng: np.random.Generator, who: str) -> Row:
     hour, minute = int(rng.integers(0, 24 * DAYS)), int(rng.integers(60))
     lon, lat = (float(x) for x in rng.uniform((0, 40), (10, 50)).round(6))
+    if rng.random() < 0.3:  # where cells of all sizes meet
+        lon, lat = 5.0, 45.0
     time = f"2024-03-0{1 + hour // 24} {hour % 24:02d}:{minute:02d}:00"
-    return {"time": time, "lon": lon, "lat": lat, "sign": int(rng.choice([1, 1, 1, -1])), "who": who} | said
+    row: Row = {"time": time, "lon": lon, "lat": lat, "sign": int(rng.choice([1, 1, 1, -1])), "who": who}
+    return row | {"kind": str(rng.choice(_VALUES))}
 
 
 NO_EVENT: dict[str, Row] = {
     "before the first tick": {"time": _OLD}, "after the last tick": {"time": _FAR}, "outside": {"lon": 99.0},
-    "without a time": {"time": None}, "without a place": {"lon": None}, "not a number": {"lat": float("nan")},
-    "without a user": {"who": None}, "with a sign that is none": {"sign": 7},
-    "of a user with an endless name": {"who": "x" * 5000}, "infinite": {"lon": float("inf")},
+    "without a time": {"time": None}, "of a day that is none": {"time": "2024-03-32 10:00:00"},
+    "of an hour that is none": {"time": "2024-03-02 25:00:00"}, "of the last day": {"time": "9999-12-31 23:59:59"},
+    "without a place": {"lon": None}, "not a number": {"lat": float("nan")}, "infinite": {"lon": float("inf")},
+    "without a user": {"who": None}, "of a user with an endless name": {"who": "x" * 5000},
+    "with a sign that is none": {"sign": 7},
+    "without a value": {"kind": None}, "of a value that is not listed": {"kind": "d"},
 }  # fmt: skip
 OF_USERS = ("without a user", "of a user with an endless name")
-"""No events only where users matter: else a row's user is not looked at."""
-KINDS = ("a unit", "a unit", "a unit at once", *NO_EVENT)
+OF_VALUES = ("without a value", "of a value that is not listed")
+"""No events only where users, or attributes, matter: else nobody looks at them in a row."""
+KINDS = ("a unit", "a unit", "a unit at once", "a unit", *NO_EVENT)
+"""Taken in turn, as formats, methods, units and attributes are: their number shares no factor with those of these."""
 
 
-def is_event(kind: str, users: bool) -> bool:
+def is_event(kind: str, users: bool, attributes: bool) -> bool:
     """Whether what is one more may be admitted."""
-    return kind not in NO_EVENT or (kind in OF_USERS and not users)
+    ignored = (kind in OF_USERS and not users) or (kind in OF_VALUES and not attributes)
+    return kind not in NO_EVENT or ignored
 
 
 def more_rows(kind: str, rng: np.random.Generator, events: int) -> list[Row]:
     """Return the rows that one neighbour has more; of a unit so many events, which are more than are to be counted."""
     if kind in NO_EVENT:
-        return [_row(rng, BESIDE, sign=1) | NO_EVENT[kind]]
+        return [_row(rng, _BESIDE[0]) | {"sign": 1} | NO_EVENT[kind]]
     at_once = {"time": f"2024-03-0{rng.integers(1, DAYS + 1)} 12:00:00"} if kind == "a unit at once" else {}
-    return [_row(rng, BESIDE) | at_once for _ in range(events)]
+    who = str(rng.choice(_BESIDE))
+    return [_row(rng, who) | at_once for _ in range(events)]
 
 
 @contextmanager

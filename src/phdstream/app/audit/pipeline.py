@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ from phdstream.audit.transcript import Recorder, Replayer
 from phdstream.errors import PhdstreamError
 from phdstream.io.sources import events as events_module
 
-__all__ = ["CONFIG", "USERS", "PipelineCheck", "described", "written"]
+__all__ = ["BOX", "CONFIG", "ROWS", "USERS", "PipelineCheck", "described", "written"]
 
 CONFIG = """
 [input]
@@ -56,9 +56,7 @@ every = "1d"
 start = 2024-03-01
 end = 2024-03-05
 [domain]
-type = "box"
-bounds = [[0, 10], [40, 50]]
-depth = 24
+{domain}
 [privacy]
 epsilon = 1.0
 unit = {unit}
@@ -69,6 +67,18 @@ releases = "out"
 state = "private"
 """
 USERS = '{ type = "user", inserts = 2, deletes = 1 }'
+BOX = 'type = "box"\nbounds = [[0, 10], [40, 50]]\ndepth = 24'
+ROWS = f"""
+type = "product"
+[domain.place]
+{BOX}
+[[domain.attributes]]
+type = "category"
+name = "kind"
+values = ["a", "b", "c"]
+"""
+_FEW = 4000
+"""Bytes of gathered events: more are spilled to a file, as many events are."""
 
 
 @dataclass
@@ -102,23 +112,24 @@ class PipelineCheck:
 def _case(finding: Finding, seed: int, folder: Path) -> None:
     rng = np.random.default_rng((seed, 5))
     ending, kind = ("csv", "ndjson", "parquet")[seed % 3], KINDS[seed % len(KINDS)]
-    method, users = ("tracking", "phdstream")[seed % 2], bool(seed % 4 < 2)
+    method, users, attributes = ("tracking", "phdstream")[seed % 2], seed % 4 < 2, seed % 5 < 2
     rows, where = base_rows(rng), f"case {seed}, {ending}, {method}, one more: {kind}"
     more = more_rows(kind, rng, 5 if users else 1)
     parts, position = int(rng.integers(1, 4)), int(rng.integers(len(rows) + 1))
     with_it = [*rows[:position], *more, *rows[position:]]
     text = CONFIG.format(
-        ending=ending, method=method, unit=USERS if users else '"event"',
+        ending=ending, method=method, unit=USERS if users else '"event"', domain=ROWS if attributes else BOX,
         input='sign = "sign"' + ('\nuser = "who"' if users else ""),
     )  # fmt: skip
+    memory = _FEW if seed % 7 < 3 else None
     try:
         config = written(folder / "x", text, [], ending, 1)
         stream = config.stream()
         first = recorder(getattr(stream, "rule", None))
-        without = _run(folder, text, rows, ending, parts, first)
+        without = _run(written(folder / "x", text, rows, ending, parts, memory), first)
         second = Replayer(first.steps, first.rule, KEY)
-        after = _run(folder, text, with_it, ending, parts, second)
-        event = is_event(kind, users)
+        after = _run(written(folder / "x", text, with_it, ending, parts, memory), second)
+        event = is_event(kind, users, attributes)
         most = (0, 0) if not event else (2, 1) if users else (1, 1)
         admitted_differ_by(without.admitted, after.admitted, most, where)
         limit = stream.budget.epsilon if event else 0.0
@@ -135,30 +146,34 @@ def described(where: str, error: PhdstreamError) -> str:
     return f"{where}: refused by the product itself ({type(error).__name__})"
 
 
-def _run(folder: Path, text: str, rows: list[Row], ending: str, parts: int, noise: Recorder) -> _Run:
-    """Run in two halves, in a folder that has the same name for both neighbours."""
-    config, said = written(folder / "x", text, rows, ending, parts), []
+def _run(config: Config, noise: Recorder) -> _Run:
+    """Run in two halves, in a folder that has the same name for both neighbours; then remove it."""
+    said: list[str] = []
     with watched(noise) as admitted:
         for day in (3, 5):
             report = run(config, until=datetime(2024, 3, day))
             said += [report.description, *report.summary(), *report.notes, *report.behind]
     found = _Run(public_files(config.releases), said, dict(admitted))
-    shutil.rmtree(folder / "x")
+    shutil.rmtree(config.state.parent)
     return found
 
 
-def written(folder: Path, text: str, rows: list[Row], ending: str, parts: int) -> Config:
-    """Write rows into some files, in turn, and return the configuration that reads them."""
+def written(folder: Path, text: str, rows: list[Row], ending: str, parts: int, memory: int | None = None) -> Config:
+    """Write rows into some files, in turn, and return the configuration that reads them.
+
+    ``memory`` may be less than a configuration can say, for few rows.
+    """
     folder.mkdir(exist_ok=True)
     for part in range(parts):
         _write(rows[part::parts], folder / f"{part}.{ending}")
     (folder / "stream.toml").write_text(text)
-    return load_config(folder / "stream.toml")
+    config = load_config(folder / "stream.toml")
+    return config if memory is None else replace(config, input=replace(config.input, memory=memory))
 
 
 def _write(rows: list[Row], path: Path) -> None:
     if path.suffix == ".parquet":
-        kinds: list[Any] = [pa.string(), pa.float64(), pa.float64(), pa.int64(), pa.string()]
+        kinds: list[Any] = [pa.string(), pa.float64(), pa.float64(), pa.int64(), pa.string(), pa.string()]
         table = pa.Table.from_pylist(rows, pa.schema(list(zip(NAMES, kinds, strict=True))))
         pq.write_table(table, path, row_group_size=7)
     elif path.suffix == ".ndjson":
