@@ -14,7 +14,7 @@ demo: setup
 	$(BIN)/phdstream demo
 
 test: setup lint types layers
-	$(BIN)/python -m pytest -n auto --dist worksteal -rs
+	$(BIN)/python -m pytest -n auto --dist loadgroup -rs
 
 quick: setup lint types layers
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not statistical" --ignore=tests/benchmarks
