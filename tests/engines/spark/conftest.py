@@ -1,4 +1,4 @@
-"""One cluster and one Spark session for all tests of a process."""
+"""One cluster and one Spark session for all tests of a test run: all tests that need them run in one process."""
 
 from __future__ import annotations
 
@@ -42,5 +42,5 @@ def spark(cluster: Cluster) -> Iterator[Any]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let one process run all tests that need the session: one session a test run, however many processes there are."""
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
+        if {"spark", "cluster"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.xdist_group("spark"))
