@@ -5,9 +5,9 @@ counts (`l1_partition`, with lengths that are powers of two: the authors' effici
 tree over the intervals, whose levels share it as fits the queries; then least squares, and each interval's count is
 spread evenly over its cells.
 
-The second stage is like the authors' GreedyH but not the same. Theirs weighs nodes greedily, from the leaves up, for the
-queries that are asked. Here a level's ε is r times that of the level above, and r is the one of `_RATIOS` for which the
-expected error of the least squares answers, computed exactly, is the least: among them the leaves alone. In their
+The second stage is like the authors' GreedyH but not the same. Theirs weighs nodes greedily, from the leaves up, for
+the queries that are asked. Here a level's ε is r times that of the level above, and r is the one of `_RATIOS` for which
+the expected error of the least squares answers, computed exactly, is the least: among them the leaves alone. In their
 favour: r is chosen for rectangles such as the benchmark asks (drawn by another seed), and the grid's side is the power
 of two that was best on seeds 1 and 2.
 """

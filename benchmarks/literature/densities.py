@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from phdstream.arrays import Floats, Ints
+from phdstream.arrays import Bools, Floats, Ints
 from phdstream.evaluation.counting import count_points
 
 __all__ = ["Cells", "Density", "Grid", "Points", "grid_counts", "project"]
@@ -93,21 +93,30 @@ class Cells:
     counts: Floats
 
     def count(self, rectangles: Floats) -> Floats:
-        """Return the count of each rectangle, some at a time: only cells near these are looked at."""
-        low, high = self.bounds[:, :2].T.copy(), self.bounds[:, 2:].T.copy()
-        density, found = self.counts / np.prod(high - low, axis=0), np.zeros(len(rectangles))
+        """Return the count of each rectangle: of cells near it, those inside whole, and the shares of those it cuts."""
+        low, high, found = self.bounds[:, :2].T.copy(), self.bounds[:, 2:].T.copy(), np.zeros(len(rectangles))
+        density = self.counts / np.prod(high - low, axis=0)
         for rows in _neighbours(rectangles):
             west, south, east, north = rectangles[rows].T
-            near = np.flatnonzero(
-                (low[0] < east.max()) & (high[0] > west.min()) & (low[1] < north.max()) & (high[1] > south.min())
-            )
-            x = np.minimum(east[:, None], high[0, near]) - np.maximum(west[:, None], low[0, near])
-            y = np.minimum(north[:, None], high[1, near]) - np.maximum(south[:, None], low[1, near])
-            found[rows] = (np.maximum(x, 0) * np.maximum(y, 0)) @ density[near]
+            near = np.flatnonzero(_meet(low, high, west.min(), south.min(), east.max(), north.max()))
+            lower, upper, counts, heights = low[:, near], high[:, near], self.counts[near], density[near]
+            for row in rows:
+                west, south, east, north = rectangles[row]
+                inside = (lower[0] >= west) & (lower[1] >= south) & (upper[0] <= east) & (upper[1] <= north)
+                cut = np.flatnonzero(~inside & _meet(lower, upper, west, south, east, north))
+                width = np.minimum(east, upper[0, cut]) - np.maximum(west, lower[0, cut])
+                height = np.minimum(north, upper[1, cut]) - np.maximum(south, lower[1, cut])
+                found[row] = counts @ inside + heights[cut] @ (width * height)
         return found
 
     def nonnegative(self) -> Cells:
         return replace(self, counts=project(self.counts))
+
+
+def _meet(low: Floats, high: Floats, west: float, south: float, east: float, north: float) -> Bools:
+    """Return which cells a rectangle meets."""
+    met: Bools = (low[0] < east) & (low[1] < north) & (high[0] > west) & (high[1] > south)
+    return met
 
 
 def _neighbours(rectangles: Floats) -> Iterator[Ints]:
