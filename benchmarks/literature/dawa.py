@@ -27,7 +27,7 @@ from phdstream.evaluation.queries import QUERY_AREAS, random_rectangles
 __all__ = ["dawa", "hilbert", "level_scales"]
 
 _PARTITION_SHARE = 0.25
-_LEAST, _MOST = 5, 8
+_LEAST, _MOST = 4, 10
 """Of the halvings of a side."""
 _RATIOS = (1.0, 1.3, 1.7, 2.5, 4.0, np.inf)
 _OF_EACH_SIZE, _SEED = 8, 9
@@ -51,7 +51,7 @@ def dawa(points: Floats, epsilon: float, rng: np.random.Generator) -> Grid:
 
 def halvings(number: int, epsilon: float) -> int:
     """Return how often a side is halved."""
-    return int(np.clip(round(np.log2(max(1.0, number * epsilon / 2)) / 2), _LEAST, _MOST))
+    return int(np.clip(round(np.log2(max(1.0, 4 * number * epsilon)) / 2), _LEAST, _MOST))
 
 
 @cache

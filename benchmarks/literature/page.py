@@ -39,9 +39,8 @@ def read() -> list[Row]:
 
 def prepared(rows: Iterable[Row]) -> list[Row]:
     """Return rows with numbers as such, refused if two versions of the code made those of one method."""
-    found = [
-        dict(row) | {name: float(row[name]) for name in ("epsilon", "points", "ratio", "ratio_worst")} for row in rows
-    ]
+    numbers = ("epsilon", "points", "ratio", "ratio_worst")
+    found: list[Row] = [dict(row) | {name: float(row[name]) for name in numbers} for row in rows]
     for method in METHODS:
         if len(codes := {row["code"] for row in found if row["method"] == method}) > 1:
             raise InputError(f"results of {method} were made by {len(codes)} versions of the code: run it again.")

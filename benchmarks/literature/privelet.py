@@ -9,7 +9,7 @@ from phdstream.arrays import Floats
 
 __all__ = ["from_wavelets", "privelet", "sensitivity", "to_wavelets"]
 
-_LEAST, _MOST = 4, 9
+_LEAST, _MOST = 3, 9
 """Of the halvings of a side."""
 
 
@@ -26,7 +26,7 @@ def privelet(points: Floats, epsilon: float, rng: np.random.Generator) -> Grid:
 
 def halvings(number: int, epsilon: float) -> int:
     """Return how often a side is halved."""
-    return int(np.clip(round(np.log2(max(1.0, number * epsilon / 10)) / 2), _LEAST, _MOST))
+    return int(np.clip(round(np.log2(max(1.0, number * epsilon / 16)) / 2), _LEAST, _MOST))
 
 
 def sensitivity(side: int) -> float:

@@ -10,7 +10,7 @@ from phdstream.arrays import Floats
 
 __all__ = ["level_budgets", "morton", "quad_opt", "unmorton"]
 
-_LEAST, _MOST = 4, 10
+_LEAST, _MOST = 2, 10
 """Of the tree's height; the authors take 10, for more than a million points."""
 
 
