@@ -110,9 +110,9 @@ def ratios(found: dict[Trial, Rows]) -> Rows:
             "set": name, "points": round(np.mean([seeds[seed]["points"] for seed in shared])), "epsilon": epsilon,
             "size": size, "method": method, "variant": variant, "seeds": len(shared),
             "error": f"{np.mean([seeds[seed]['error'] for seed in shared]):.4g}",
-            "ratio": f"{np.exp(logs['error'].mean()):.4f}", "ratio_worst": f"{np.exp(logs['error'].min()):.4f}",
-            "ratio_spread": f"{logs['error'].std(ddof=1) if len(shared) > 1 else 0:.4f}",
-            "weighted_ratio": f"{np.exp(logs['weighted_error'].mean()):.4f}", "code": seeds[shared[0]]["code"],
+            "ratio": f"{np.exp(logs['error'].mean()):.5g}", "ratio_worst": f"{np.exp(logs['error'].min()):.5g}",
+            "ratio_spread": f"{logs['error'].std(ddof=1) if len(shared) > 1 else 0:.5g}",
+            "weighted_ratio": f"{np.exp(logs['weighted_error'].mean()):.5g}", "code": seeds[shared[0]]["code"],
         })  # fmt: skip
     return rows
 

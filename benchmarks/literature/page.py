@@ -103,9 +103,9 @@ def methods(rows: Sequence[Row]) -> str:
     """Return how each method compares over all cells, and where it wins."""
     lines, chosen = [], best(rows)
     for name, method in METHODS.items():
-        if name == OURS:
-            continue
         of = [row for row in chosen.values() if row["method"] == name]
+        if name == OURS or not of:
+            continue
         means = " / ".join(f"{_mean(row['ratio'] for row in of if row['size'] == size):.2f}" for size in SIZES)
         worst = min(of, key=lambda row: float(row["ratio"]))
         wins = sum(row["ratio"] < LEAST for row in of)
