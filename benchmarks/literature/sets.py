@@ -16,8 +16,8 @@ from phdstream.errors import InputError
 
 __all__ = ["SETS", "PointSet"]
 
-_SQUARE, _WORLD, _NEW_YORK = 20, 42, 24
-"""How often the square is halved: as a box is by default, or down to 10 to 20 m, as in `benchmarks/utility.py`."""
+_SQUARE, _WORLD, _NEW_YORK = 40, 42, 24
+"""How often the square is halved: as often as PrivTree may; real ones down to 10 to 20 m, as in `utility.py`."""
 _BOUNDS = {_WORLD: ((-180, 180), (-90, 90)), _NEW_YORK: ((-74.3, -73.65), (40.5, 41.0))}
 
 
