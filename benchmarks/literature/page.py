@@ -6,6 +6,7 @@ In the tables a method is judged by the better of its two variants in each cell:
 from __future__ import annotations
 
 import csv
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -39,7 +40,7 @@ def read() -> list[Row]:
 
 def prepared(rows: Iterable[Row]) -> list[Row]:
     """Return rows with numbers as such, refused if two versions of the code made those of one method."""
-    numbers = ("epsilon", "points", "ratio", "ratio_worst")
+    numbers = ("epsilon", "points", "ratio", "ratio_worst", "weighted_ratio")
     found: list[Row] = [dict(row) | {name: float(row[name]) for name in numbers} for row in rows]
     for method in METHODS:
         if len(codes := {row["code"] for row in found if row["method"] == method}) > 1:
@@ -47,12 +48,12 @@ def prepared(rows: Iterable[Row]) -> list[Row]:
     return found
 
 
-def best(rows: Iterable[Row]) -> dict[tuple[str, float, str, str], Row]:
-    """Return the better variant of each set, ε, size and method; of ours, its cells."""
+def best(rows: Iterable[Row], by: str = "ratio") -> dict[tuple[str, float, str, str], Row]:
+    """Return the better variant of each set, ε, size and method, by this error; of ours, its cells."""
     found: dict[tuple[str, float, str, str], Row] = {}
     for row in rows:
         key = row["set"], row["epsilon"], row["size"], row["method"]
-        if row["variant"] != POINTS and (key not in found or row["ratio"] < found[key]["ratio"]):
+        if row["variant"] != POINTS and (key not in found or row[by] < found[key][by]):
             found[key] = row
     return found
 
@@ -61,7 +62,7 @@ def page() -> str:
     """Return the document."""
     text = (DOCS / "literature.template.md").read_text(encoding="utf-8")
     rows = read()
-    for part in (summary, methods, variants, lost, table, sets):
+    for part in (summary, methods, kinds, lost, variants, table, sets):
         text = text.replace("{{" + part.__name__ + "}}", part(rows) if rows else "Not run yet.")
     return text
 
@@ -79,38 +80,72 @@ def _cell(row: Row) -> str:
     return f"{row['set']}, ε = {row['epsilon']:g}, {row['size']}"
 
 
-def summary(rows: Sequence[Row]) -> str:
-    """Return in how many cells a published method wins by more than 3%, and by how much at worst."""
-    rivals: dict[tuple[str, float, str], Row] = {}
+def strongest(rows: Iterable[Row]) -> list[Row]:
+    """Return, for each cell, whichever published method is the best in it."""
+    found: dict[tuple[str, float, str], Row] = {}
     for row in _published(rows):
         key = row["set"], row["epsilon"], row["size"]
-        if key not in rivals or row["ratio"] < rivals[key]["ratio"]:
-            rivals[key] = row
-    losses = [row for row in rivals.values() if row["ratio"] < LEAST]
+        if key not in found or row["ratio"] < found[key]["ratio"]:
+            found[key] = row
+    return list(found.values())
+
+
+def kinds(rows: Sequence[Row]) -> str:
+    """Return how often a published method wins, by kind of set, and by points times ε on all but uniform points."""
+    rivals, parts = strongest(rows), {}
+    for kind in dict.fromkeys(each.kind for each in SETS.values()):
+        parts[kind] = [row for row in rivals if SETS[row["set"]].kind == kind]
+    uneven = [row for row in rivals if SETS[row["set"]].kind != "uniform"]
+    for least, most in itertools.pairwise((0, 1_000, 10_000, 100_000, np.inf)):
+        name = f"{least:,} to {most:,.0f}" if most < np.inf else f"{least:,} and more"
+        of = [row for row in uneven if least <= row["points"] * row["epsilon"] < most]
+        parts[f"all but uniform, points × ε {name}"] = of
+    lines = []
+    for name, of in parts.items():
+        if of:
+            lines.append([name, _wins(of), _by_size(of)])
+    return markdown(["sets", "cells lost", "the best published error over ours"], lines)
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """Return in how many cells a published method wins by more than 3%, and by how much at worst."""
+    rivals = strongest(rows)
+    losses = [row for row in rivals if row["ratio"] < LEAST]
     if not losses:
         return f"In none of {len(rivals)} cells does a published method win by more than 3%."
     worst = min(losses, key=lambda row: float(row["ratio"]))
-    even = sum(LEAST <= row["ratio"] < 1 for row in rivals.values())
+    even = sum(LEAST <= row["ratio"] < 1 for row in rivals)
     return (
         f"**In {len(losses)} of {len(rivals)} cells a published method wins by more than 3%**, in {even} by less. At "
         f"worst its error is {worst['ratio']:.2f} of ours: {METHODS[worst['method']].label}, {_cell(worst)}. Against "
         "whichever published method happens to be the best in a cell, ours is "
-        f"{_mean(row['ratio'] for row in rivals.values()):.2f} times as accurate on average."
+        f"{_mean(row['ratio'] for row in rivals):.2f} times as accurate on average."
     )
 
 
 def methods(rows: Sequence[Row]) -> str:
-    """Return how each method compares over all cells, and where it wins."""
-    lines, chosen = [], best(rows)
+    """Return how each method compares over all cells, and where it wins; and the same by the weighted error."""
+    lines, chosen, weighted = [], best(rows), best(rows, "weighted_ratio")
     for name, method in METHODS.items():
         of = [row for row in chosen.values() if row["method"] == name]
         if name == OURS or not of:
             continue
-        means = " / ".join(f"{_mean(row['ratio'] for row in of if row['size'] == size):.2f}" for size in SIZES)
         worst = min(of, key=lambda row: float(row["ratio"]))
-        wins = sum(row["ratio"] < LEAST for row in of)
-        lines.append([method.label, means, f"{wins} of {len(of)}", f"{worst['ratio']:.2f} ({_cell(worst)})"])
-    return markdown(["method", "its error over ours", "wins by more than 3%", "its best cell"], lines)
+        also = [row for row in weighted.values() if row["method"] == name]
+        by_weight = [_by_size(also, "weighted_ratio"), _wins(also, "weighted_ratio")]
+        lines.append([
+            method.label, _by_size(of), _wins(of), f"{worst['ratio']:.2f} ({_cell(worst)})", *by_weight,
+        ])  # fmt: skip
+    heads = ["its error over ours", "it wins by more than 3%", "its best cell", "by the weighted error", "it wins"]
+    return markdown(["method", *heads], lines)
+
+
+def _by_size(rows: Sequence[Row], metric: str = "ratio") -> str:
+    return " / ".join(f"{_mean(row[metric] for row in rows if row['size'] == size):.2f}" for size in SIZES)
+
+
+def _wins(rows: Sequence[Row], metric: str = "ratio") -> str:
+    return f"{sum(row[metric] < LEAST for row in rows)} of {len(rows)}"
 
 
 def variants(rows: Sequence[Row]) -> str:
@@ -182,8 +217,8 @@ def sets(rows: Sequence[Row]) -> str:
 
 
 def draw(rows: Sequence[Row]) -> Picture:
-    """Draw every method's error over ours, in all cells; and below the best published one's, over n·ε."""
-    chosen, others = best(rows), [name for name in METHODS if name != OURS]
+    """Draw the published methods' errors over ours, in all cells; and below the best one's, over n·ε."""
+    chosen, others = best(rows), PUBLISHED
     figure, axes = subplots(2, 3, sharey=False, panel=(4.4, 3.4))
     for column, size in enumerate(SIZES):
         above, below = axes[0][column], axes[1][column]
@@ -197,12 +232,12 @@ def draw(rows: Sequence[Row]) -> Picture:
         above.set(xscale="log", title=f"{size} queries", xlabel="its error / ours")
         above.axvline(1, color="#1b1f24", lw=1)
         above.axvline(LEAST, color="#a4262c", lw=1, ls="--")
-        _over_numbers(below, [row for row in chosen.values() if row["method"] in PUBLISHED and row["size"] == size])
+        _over_numbers(below, [row for row in strongest(rows) if row["size"] == size])
         below.set(xscale="log", yscale="log", xlabel="points × ε", ylabel="" if column else "best published / ours")
         below.axhline(1, color="#1b1f24", lw=1)
         below.axhline(LEAST, color="#a4262c", lw=1, ls="--")
         for axis in (above.xaxis, below.yaxis):
-            ticks = [0.5, 1, 2, 4, 10, 100] if axis is above.xaxis else [0.5, 0.7, 1, 1.5, 2, 3, 4]
+            ticks = [0.25, 0.5, 1, 2, 5, 10, 20, 50, 100] if axis is above.xaxis else [0.5, 0.7, 1, 1.5, 2, 3, 5, 8]
             axis.set_major_locator(_fixed(ticks))
             axis.set_major_formatter(lambda value, _: f"{value:g}")
             axis.set_minor_locator(_fixed([]))
@@ -213,15 +248,9 @@ def draw(rows: Sequence[Row]) -> Picture:
 
 
 def _over_numbers(axis: Any, rows: Sequence[Row]) -> None:
-    """Draw the best published method of each set and ε over n·ε, a mark for each kind of set."""
-    by: dict[tuple[str, float], Row] = {}
-    for row in rows:
-        key = row["set"], row["epsilon"]
-        if key not in by or row["ratio"] < by[key]["ratio"]:
-            by[key] = row
-    kinds = dict.fromkeys(each.kind for each in SETS.values())
-    for kind, mark in zip(kinds, "osD^v<>p", strict=False):
-        of = [row for row in by.values() if SETS[row["set"]].kind == kind]
+    """Draw rows over n·ε, a mark for each kind of set."""
+    for kind, mark in zip(dict.fromkeys(each.kind for each in SETS.values()), "osD^v<>p", strict=False):
+        of = [row for row in rows if SETS[row["set"]].kind == kind]
         axis.plot([row["points"] * row["epsilon"] for row in of], [row["ratio"] for row in of], mark, ms=4, label=kind)
 
 

@@ -172,7 +172,15 @@ def test_counts_are_those_of_the_points() -> None:
 
 
 def row(method: str, variant: str, ratio: float, size: str = "small", **other: Any) -> dict[str, Any]:
-    shared = {"set": "city few", "points": 400, "epsilon": 1.0, "seeds": 2, "ratio_worst": ratio, "code": "c"}
+    shared = {
+        "set": "city few",
+        "points": 400,
+        "epsilon": 1.0,
+        "seeds": 2,
+        "ratio_worst": ratio,
+        "code": "c",
+        "weighted_ratio": 2 * ratio,
+    }
     return shared | {"method": method, "variant": variant, "ratio": ratio, "size": size} | other
 
 
@@ -189,8 +197,13 @@ def test_a_published_method_is_judged_by_its_better_variant(monkeypatch: pytest.
     said = pages.summary(rows)
     assert "**In 1 of 3 cells a published method wins by more than 3%**, in 1 by less." in said
     assert "0.90 of ours: uniform grid, city few, ε = 1, small" in said
-    assert "| uniform grid | 0.90 / 0.98 / 1.50 | 1 of 3 | 0.90 (city few, ε = 1, small) |" in pages.methods(rows)
+    assert (
+        "| uniform grid | 0.90 / 0.98 / 1.50 | 1 of 3 | 0.90 (city few, ε = 1, small) | 1.80 / 1.96 / 3.00 | 0 of 3 |"
+        in pages.methods(rows)
+    )
     assert "| city few | uniform grid | small 0.90 at 1 |" in pages.lost(rows)
+    assert "| city | 1 of 3 | 0.90 / 0.98 / 1.20 |" in pages.kinds(rows)
+    assert "points × ε 0 to 1,000 | 1 of 3 |" in pages.kinds(rows)
     assert "**0.90** / 0.98 / 1.50" in pages.table(rows)
     assert "**0.10**" not in pages.table(rows), "a floor is no published method"
     assert "| ours, whole points | 0.50 / 0.50 / 0.50 |" in pages.variants(rows)
