@@ -89,8 +89,8 @@ def finished(results: Path, wanted: list[Trial], effort: Effort) -> dict[Trial, 
 def ratios(found: dict[Trial, Rows]) -> Rows:
     """Return, for each set, ε, size, method and variant, its error over that of our cells: geometric means over seeds.
 
-    Above 1 ours is better. ``ratio_worst`` is the seed that is worst for us, ``ratio_spread`` the standard deviation
-    over seeds of the logarithm; ``weighted_ratio`` is of the weighted errors.
+    Above 1 ours is better. ``ratio_worst`` and ``ratio_best`` are of the seeds that are worst and best for us,
+    ``ratio_spread`` the standard deviation over seeds of the logarithm; ``weighted_ratio`` is of the weighted errors.
     """
     by: dict[tuple[Any, ...], dict[int, dict[str, Any]]] = defaultdict(dict)
     for each in found.values():
@@ -111,6 +111,7 @@ def ratios(found: dict[Trial, Rows]) -> Rows:
             "size": size, "method": method, "variant": variant, "seeds": len(shared),
             "error": f"{np.mean([seeds[seed]['error'] for seed in shared]):.4g}",
             "ratio": f"{np.exp(logs['error'].mean()):.5g}", "ratio_worst": f"{np.exp(logs['error'].min()):.5g}",
+            "ratio_best": f"{np.exp(logs['error'].max()):.5g}",
             "ratio_spread": f"{logs['error'].std(ddof=1) if len(shared) > 1 else 0:.5g}",
             "weighted_ratio": f"{np.exp(logs['weighted_error'].mean()):.5g}", "code": seeds[shared[0]]["code"],
         })  # fmt: skip
