@@ -18,8 +18,8 @@ __all__ = ["SETS", "PointSet"]
 
 _SQUARE, _WORLD, _NEW_YORK = 40, 42, 24
 """How often the square is halved: as often as PrivTree may; real ones down to 10 to 20 m, as in `utility.py`."""
-_FEW = 10_000
-"""Sets of more points were run on three seeds instead of five: they differ less by seed, and take the longest."""
+_FEW, _LARGE_SEEDS = 10_000, 2
+"""Sets of more points are run on so many seeds instead of five: they differ less by seed, and take the longest."""
 _BOUNDS = {_WORLD: ((-180, 180), (-90, 90)), _NEW_YORK: ((-74.3, -73.65), (40.5, 41.0))}
 
 
@@ -95,13 +95,13 @@ _REAL = {
 }  # fmt: skip
 SETS: dict[str, PointSet] = {
     f"{kind} {number:,}": PointSet(
-        kind, what, partial(make, number), seeds=5 if number <= _FEW else 3, quick=number <= 10**5
+        kind, what, partial(make, number), seeds=5 if number <= _FEW else _LARGE_SEEDS, quick=number <= 10**5
     )
     for kind, (make, what) in _INVENTED.items()
     for number in (1_000, 10_000, 100_000, 1_000_000)
 } | {
     f"{kind} {'all' if number is None else f'{number:,}'}": PointSet(
-        kind, what, partial(recorded, file, rows, depth, number), depth, seeds=5 if number else 3, real=True
+        kind, what, partial(recorded, file, rows, depth, number), depth, seeds=5 if number else _LARGE_SEEDS, real=True
     )
     for kind, (file, rows, depth, what) in _REAL.items()
     for number in (1_000, 10_000, None)
