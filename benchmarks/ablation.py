@@ -40,6 +40,7 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "refinement in the start": {
         "start.rounds": ((0.1, ((8.0, 0),)), (0.3, ((6.0, 0),)), (0.6, ((6.0, 0),))),
     },
+    "rounds are coarser with many points": {"start.many": 1e12},
     "the start looks deeper": {"start.parts": 1},
     "refinement in blocks": {"fine_counts.stages": ((3.0, 0),)},
     "dropped noise given back": {"fine_counts.return_dropped_noise": False},

@@ -87,8 +87,8 @@ class TrackingMethod:
         for_total, *for_rounds = self.budget.divide_count(shares)
         self._mechanism.take_start(waiting)
         start.add_total(self._mechanism.count_start_total(for_total), for_total)
-        for epsilon, (_, stages) in zip(for_rounds, rule.rounds, strict=True):
-            plan = start.refinement(stages, epsilon)
+        for at, epsilon in enumerate(for_rounds):
+            plan = start.refinement(at, epsilon)
             start.learn(plan, self._mechanism.count_start(plan, epsilon))
         self._mechanism.end_start()
         self._model.begin(*start.finish(), ticks=len(waiting))

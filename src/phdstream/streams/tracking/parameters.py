@@ -85,6 +85,7 @@ class Start(_Checked):
         metadata={"unit": "share of the rest, stages", "why": "coarse and cheap first, then fine where points are"},
     )
     drift: float = _number(1.0, "κ", 0, 10, "how far splits may differ from the measure's: freely")
+    many: float = _number(10_000, "points · ε", 1, 1e12, "with more, rounds before the last are coarser")
     deeper: float = _number(60.0, "noise scales", 1, 1e6, "later rounds divide at once what seems to hold more")
     parts: float = _number(2**18, "parts", 1, 2**24, "of noise at most for that, in a round; 1: none")
 

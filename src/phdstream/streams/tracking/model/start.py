@@ -2,6 +2,10 @@
 
 Everything up to t0 is counted as one tick on finer and finer trees. Each round's tree is chosen from the noisy counts
 of the rounds before it and of its own first stages, so choosing costs nothing.
+
+The noise of a large area is that of all its cells. Many points fill many cells, so with many the rounds before the last
+are coarser: of K rounds the k-th counts about (n·ε)^((k+1)/(K+1)) cells, not n·ε. Large areas are known by the first
+round, small ones by the last.
 """
 
 from __future__ import annotations
@@ -52,8 +56,8 @@ class StartModel:
         self._counts = NoisyCounts(np.array([ROOT]), np.array([float(noisy)]), np.array([count_variance(epsilon)]))
         self._total = max(float(noisy), 0.0)
 
-    def refinement(self, stages: Stages, epsilon: float) -> Refinement:
-        """Return what to count in a round."""
+    def refinement(self, at: int, epsilon: float) -> Refinement:
+        """Return what to count in a round, the first of which is 0."""
         amounts = np.array([[self._total], [1.0]])
         densities: tuple[Density, ...] = (self.splits, UNIFORM)
         if self._prior is not None and not self._layers:  # nothing tells yet how far to believe it
@@ -64,7 +68,15 @@ class StartModel:
         drift = None if self._prior is None else self._prior.worth_counting
         rules, start = self._parameters.fine_counts, self._parameters.start
         deeper = Deeper(start.deeper, start.parts) if self._layers else None  # the first round tells of large areas
-        return Refinement(rules, expected, stages, epsilon, self._limit, drift, deeper)
+        return Refinement(rules, expected, self._stages(at, epsilon), epsilon, self._limit, drift, deeper)
+
+    def _stages(self, at: int, epsilon: float) -> Stages:
+        """Return a round's stages: coarser before the last round, if there are many points."""
+        start = self._parameters.start
+        share, stages = start.rounds[at]
+        above, left, rounds = self._total * epsilon / share / start.many, len(start.rounds) - 1 - at, len(start.rounds)
+        coarser = max(above, 1.0) ** (left / (rounds + 1))
+        return tuple((fill * coarser, levels) for fill, levels in stages)
 
     def learn(self, rule: Refinement, counted: RefinedCounts) -> None:
         """Take a round's counts, and estimate everything anew from all counts so far."""
