@@ -20,7 +20,7 @@ def diamond() -> Domain:
 
 def test_masses_fall_from_the_root() -> None:
     splits = SplitTree(np.array([1, 2, 5]), np.array([0.6, -0.2, 0.9]), np.array([0.1, 0.1, 0.1]))
-    np.testing.assert_allclose(masses(LINE, splits, 100.0), [100, 80, 48])
+    np.testing.assert_allclose(masses(splits, 100.0), [100, 80, 48])
 
 
 def test_what_was_not_measured_divides_as_the_measure_does() -> None:

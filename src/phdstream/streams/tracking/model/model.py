@@ -190,7 +190,7 @@ class Model:
         splits = self.splits
         if splits.node.size > self._limit:
             mass = self.fallback.first_sound(
-                [lambda: masses(self._tree, splits, self.totals.value), lambda: -splits.node.astype(np.float64)],
+                [lambda: masses(splits, self.totals.value), lambda: -splits.node.astype(np.float64)],
                 lambda found: bool(np.isfinite(found).all()),
             )
             kept = np.zeros(splits.node.size, dtype=bool)
@@ -244,10 +244,10 @@ class Model:
         """Return what is known as plain data and arrays: splits as the block began, and what expired since."""
         own: dict[str, Any] = {"length": self._length, "drift_scores": list(self.drift_scores), "blocks": []}
         own["viewed_at"] = self.viewed_at
-        arrays = nest("splits", vars(self._opened)) | {"totals": self.totals.to_array()}
+        arrays = nest("splits", self._opened.to_arrays()) | {"totals": self.totals.to_array()}
         own["gone"] = [[mass, amount] for _, mass, amount in self._gone]
         for i, (gone, _, _) in enumerate(self._gone):
-            arrays |= nest(f"gone{i}", vars(gone))
+            arrays |= nest(f"gone{i}", gone.to_arrays())
         arrays |= nest("expiring", self._expiring.to_arrays())
         for i, block in enumerate(self.blocks):
             numbers, columns = block.to_state()

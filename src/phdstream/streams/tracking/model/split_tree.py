@@ -9,16 +9,19 @@ density on the whole tree: ``mass(half) = mass(node) · (1 ± contrast)/2``. Pub
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
 from phdstream.arrays import Bools, Floats, Ints
+from phdstream.domains import ROOT
 from phdstream.domains.binary_tree import BinaryTree
 from phdstream.domains.prefixes import prefix_length
-from phdstream.streams.tracking.model.walk import Halve, walk
+from phdstream.streams.state import Arrays
+from phdstream.streams.tracking.model.walk import Halve, Opens
 
-__all__ = ["UNIFORM", "UNKNOWN", "Density", "SplitTree", "by_contrast", "masses"]
+__all__ = ["UNIFORM", "UNKNOWN", "Density", "Places", "SplitTree", "by_contrast", "descend", "masses"]
 
 UNKNOWN = 20.0
 """The contrast variance of a node about which nothing is known: far more than any contrast can differ from another."""
@@ -46,12 +49,40 @@ class SplitTree:
 
     def of(self, tree: BinaryTree, nodes: Ints, bits: int) -> tuple[Floats, Floats]:
         """Return the contrasts, and their variances, of nodes of one length, in order and all different."""
-        at, known = self.find(nodes)
-        contrast, variance = np.zeros(nodes.size), np.full(nodes.size, UNKNOWN)
-        if not known.all() and not tree.even:
-            contrast[~known] = 2 * tree.first_share(nodes[~known], bits) - 1
-        contrast[known], variance[known] = self.contrast[at[known]], self.variance[at[known]]
+        at, found = self.find(nodes)
+        known, contrast, variance = np.flatnonzero(found), np.zeros(nodes.size), np.full(nodes.size, UNKNOWN)
+        if known.size < nodes.size and not tree.even:
+            contrast[~found] = 2 * tree.first_share(nodes[~found], bits) - 1
+        at = at[known]
+        contrast[known], variance[known] = self.contrast[at], self.variance[at]
         return contrast, variance
+
+    @cached_property
+    def _parents(self) -> tuple[Ints, Bools]:
+        """Where each node's parent is among the nodes, and whether it is."""
+        return self.find(self.node >> 1)
+
+    @cached_property
+    def halves(self) -> Ints:
+        """Where each node's halves are among the nodes, (nodes + 1, 2); of one that is not: the number of nodes.
+
+        So with ``at = halves[at].ravel()`` a walk from the root goes from level to level without searching; what is not
+        known is at the last row, and so are its halves.
+        """
+        size, (at, there) = self.node.size, self._parents
+        halves = np.full((size + 1, 2), size)
+        known = np.flatnonzero(there)
+        halves[at[known], self.node[known] & 1] = known
+        return halves
+
+    @cached_property
+    def closed(self) -> bool:
+        """Whether the parents of all nodes are known, up to the root: then nothing is known below an unknown node."""
+        return not self.node.size or bool(self.node[0] == ROOT and self._parents[1][1:].all())
+
+    def to_arrays(self) -> Arrays:
+        """Return the tree as plain arrays."""
+        return {"node": self.node, "contrast": self.contrast, "variance": self.variance}
 
     def find(self, nodes: Ints) -> tuple[Ints, Bools]:
         """Return where each node is among the measured ones, and whether it is."""
@@ -108,17 +139,57 @@ def by_contrast(tree: BinaryTree, densities: tuple[Density, ...]) -> Halve:
     return halve
 
 
-def masses(tree: BinaryTree, splits: SplitTree, total: float) -> Floats:
-    """Return how many points each known node holds; one below a forgotten node is reached by measure.
+class Places:
+    """Where the nodes of a walk from the root are in a split tree, level by level; of the unknown: its number of nodes.
+
+    Found by pointers, unless a node may be known below an unknown one.
+    """
+
+    def __init__(self, splits: SplitTree) -> None:
+        self._splits, self._opened = splits, np.zeros(0, np.int64)
+        self.at = self._opened
+        """Those of the present level."""
+
+    def go_on(self, nodes: Ints) -> Bools:
+        """Go on to these nodes, all halves of those opened last; return which are known."""
+        if self._splits.closed and self._opened.size:
+            self.at = self._splits.halves[self._opened].ravel()
+            return np.asarray(self.at < self._splits.node.size)
+        at, known = self._splits.find(nodes)
+        self.at = np.where(known, at, self._splits.node.size)
+        return known
+
+    def open(self, opened: Ints) -> Ints:
+        """Open some nodes of the level, by their positions; return where they are."""
+        self._opened = self.at[opened]
+        return self._opened
+
+
+def descend(splits: SplitTree, amounts: Floats, opens: Opens, halve: Halve) -> None:
+    """Walk from the root as `walk` does, with nodes named by where they are in the tree; only known ones are opened."""
+    at, bits = np.flatnonzero(splits.node[:1] == ROOT), 0
+    while at.size:
+        opened = np.flatnonzero(opens(at, amounts, bits) & (at < splits.node.size))
+        at, amounts = at[opened], amounts.take(opened, axis=1)
+        if opened.size:
+            amounts = halve(at, amounts, bits).reshape(len(amounts), -1)
+            at, bits = splits.halves[at].ravel(), bits + 1
+
+
+def masses(splits: SplitTree, total: float) -> Floats:
+    """Return how many points each known node holds; nothing for one below a node that is not known.
 
     A half never holds more than the whole, so forgetting the lightest nodes forgets whole subtrees.
     """
-    mass = np.zeros(splits.node.size)
+    mass = np.zeros(splits.node.size + 1)
 
-    def note(nodes: Ints, amounts: Floats, bits: int) -> Bools:
-        at, known = splits.find(nodes)
-        mass[at[known]] = amounts[0, known]
-        return known
+    def note(at: Ints, amounts: Floats, bits: int) -> Bools:
+        mass[at] = amounts[0]
+        return np.ones(at.size, dtype=bool)
 
-    walk(tree.total_bits, np.array([1]), np.array([[total]]), note, by_contrast(tree, (splits,)))
-    return mass
+    def halve(at: Ints, amounts: Floats, bits: int) -> Floats:
+        contrast = splits.contrast[at]
+        return np.stack([amounts * (1 + contrast) / 2, amounts * (1 - contrast) / 2], axis=2)
+
+    descend(splits, np.array([[total]]), note, halve)
+    return mass[:-1]

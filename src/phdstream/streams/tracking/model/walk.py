@@ -17,6 +17,7 @@ Opens: TypeAlias = Callable[[Ints, Floats, int], Bools]
 Halve: TypeAlias = Callable[[Ints, Floats, int], Floats]
 """``halve(nodes, amounts, bits)``: the amounts of the opened nodes' halves, an array (rows, nodes, 2)."""
 _Ends: TypeAlias = Callable[[Ints, Floats], None]
+_NONE: Ints = np.zeros(0, np.int64)
 
 
 def walk(
@@ -35,23 +36,27 @@ def walk(
     """
     order = np.argsort(nodes, kind="stable")
     waiting, brought = nodes[order], amounts[:, order]
-    lengths = prefix_length(waiting)
+    begins = np.append(np.searchsorted(waiting, np.int64(1) << np.arange(total_bits + 1)), waiting.size)  # by length
     here, carried, number = waiting[:0], brought[:, :0], 0
-    for bits in range(int(lengths[0]), total_bits + 1):
-        here, carried = _merge(here, carried, waiting[lengths == bits], brought[:, lengths == bits])
-        opened = opens(here, carried, bits) & (bits < total_bits)
-        many = int(np.count_nonzero(opened))
-        if limit is not None and number + here.size + many + int((lengths > bits).sum()) > limit:
-            opened, many = np.zeros(here.size, dtype=bool), 0
-        number += here.size - many
+    for bits in range(int(prefix_length(waiting[:1])[0]), total_bits + 1):
+        joining = slice(*begins[bits : bits + 2])
+        here, carried = _merge(here, carried, waiting[joining], brought[:, joining])
+        asked, later = opens(here, carried, bits), int(waiting.size - joining.stop)
+        opened = np.flatnonzero(asked) if bits < total_bits else _NONE  # positions are quicker than a mask
+        if limit is not None and number + here.size + opened.size + later > limit:
+            opened = _NONE
+        number += here.size - opened.size
         if ends is not None:
-            ends(here[~opened], carried[:, ~opened])
-        if many < here.size:
-            here, carried = here[opened], carried[:, opened]
-        if many:
+            left = np.ones(here.size, dtype=bool)
+            left[opened] = False
+            ended = np.flatnonzero(left)
+            ends(here[ended], carried.take(ended, axis=1))
+        if opened.size < here.size:
+            here, carried = here[opened], carried.take(opened, axis=1)
+        if opened.size:
             carried = halve(here, carried, bits).reshape(len(amounts), -1)
             here = _halves(here)
-        elif bits >= lengths[-1]:
+        elif not later:
             break
 
 
