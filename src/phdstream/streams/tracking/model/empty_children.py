@@ -17,6 +17,7 @@ few halves stand out, nor ever against the larger half.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains.binary_tree import BinaryTree
@@ -40,8 +41,8 @@ def empty_children(
     """
     contrast = np.where(emptied, np.sign(splits.contrast), splits.contrast)
     if not rules[1].on:
-        return SplitTree(splits.node, contrast, splits.variance), emptied
-    judge = _Judge(rules, tree, SplitTree(splits.node, contrast, splits.variance), emptied.copy())
+        return splits.replaced(contrast, splits.variance), emptied
+    judge = _Judge(rules, tree, splits.replaced(contrast, splits.variance), emptied.copy())
     descend(splits, np.array([[total], [0.0]]), judge.opens, judge.halve)
     return judge.splits, judge.emptied
 
@@ -77,7 +78,7 @@ class _Judge:
     def _empty(self, at: Ints, bits: int, mass: Floats, contrast: Floats, deviation: Floats) -> Ints:
         """Return which nodes' smaller half is likely empty."""
         rule, inside = self._rule, _shares(contrast) * mass[:, None]
-        visible = (mass / 2 > rule.visible * deviation.max(axis=1))[:, None]
+        visible = (mass / 2 > rule.visible * np.maximum(*deviation.T))[:, None]
         told = np.flatnonzero(visible & _possible(self._tree, self.splits.node[at], bits))
         held, width = inside.ravel()[told], deviation.ravel()[told]
         solid = held[held > rule.stands_out * width]
@@ -98,13 +99,14 @@ class _Judge:
     def _part_empty(self, count: Floats, width: Floats) -> float:
         return within_limits(self._limits, part_empty(count, width))
 
-    def _bare_sides(self, bits: int, mass: Floats, inside: Floats) -> Ints:
+    def _bare_sides(self, bits: int, mass: Floats, inside: Floats) -> NDArray[np.int8]:
         """Return how many neighbours of each half hold little, or are not divided.
 
         A half's neighbours are its node's, on its side, along the coordinate halved here, and, of the half's own
         length, both along the coordinate halved next.
         """
-        tree, bare = self._tree, np.zeros(inside.shape, dtype=np.int8)
+        tree = self._tree
+        bare: NDArray[np.int8] = np.zeros(inside.shape, dtype=np.int8)
         if not tree.axes:
             return bare
         little, held = self._rule.little * mass, np.append(mass, 0.0)

@@ -105,7 +105,9 @@ class Refinement:
         self._expected = self._expected.corrected(noisy, variance, self._rule.latitude)
 
         def heavy(nodes: Ints, amounts: Floats, bits: int) -> Bools:
-            opened: Bools = self._heavy(amounts, bits, fill) & pieces.may_halve(nodes, bits)
+            opened = self._heavy(amounts, bits, fill)
+            some = np.flatnonzero(opened)
+            opened[some] = pieces.may_halve(nodes[some], bits)
             return opened
 
         self._open(heavy)

@@ -15,6 +15,7 @@ codes halve coordinates in turn (boxes, regions). What is known is not changed: 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains import ROOT
@@ -44,7 +45,7 @@ def regularize(
     decided, emptied = empty_children(rules, tree, splits, total, likely)
     if not rule.on or not tree.axes or 2 ** (rule.halvings + 1) * splits.node.size > limit:
         return decided
-    smoother = _Smoother(rule, tree, splits, decided.contrast, emptied)
+    smoother = _Smoother(rule, tree, decided, emptied)
     start = np.array([[total], [1.0]])
     walk(tree.total_bits, np.array([ROOT]), start, smoother.opens, by_contrast(tree, (smoother, UNIFORM)))
     return smoother.result() or decided
@@ -53,11 +54,11 @@ def regularize(
 class _Smoother:
     """Walks down the tree level by level; gives each node that is opened its smoothed contrast."""
 
-    def __init__(self, rule: Smoothing, tree: BinaryTree, splits: SplitTree, contrast: Floats, emptied: Bools) -> None:
-        self._rule, self._contrast, self._variance, self._emptied = rule, contrast, splits.variance, emptied
+    def __init__(self, rule: Smoothing, tree: BinaryTree, splits: SplitTree, emptied: Bools) -> None:
+        self._rule, self._splits, self._emptied = rule, splits, emptied
         self._places, self._neighbours = Places(splits), Neighbours(tree)
         self._opened: Ints = np.zeros(1, np.int64)
-        self._lately = np.zeros(1, np.uint8)
+        self._lately: NDArray[np.uint8] = np.zeros(1, np.uint8)
         """One bit for a node that is known, the next for one whose parent is, and so on."""
         self._mass: Floats = np.zeros(0)
         self._density: Floats = np.full(1, np.nan)
@@ -75,7 +76,8 @@ class _Smoother:
         """Say which nodes to halve, and remember the level."""
         self._mass, measure = amounts
         known = self._places.go_on(nodes)
-        self._lately = (np.repeat(self._lately[self._opened], 2)[: nodes.size] << 1) | known
+        before: NDArray[np.uint8] = np.repeat(self._lately[self._opened], 2)[: nodes.size]
+        self._lately = (before << 1 | known).astype(np.uint8)
         near = (self._lately >> self._rule.halvings) & 1 == 1
         opened: Bools = (known & (self._mass > self._rule.thin)) | (near & (self._mass > self._rule.worth_halving))
         self._opened = np.flatnonzero(opened)
@@ -96,9 +98,10 @@ class _Smoother:
         contrast = _tilted(contrast, self._slope(tree.axes[bits]))
         chance = 1 / np.maximum(self._mass[self._opened], self._rule.thin)
         at = self._places.open(self._opened)
-        measured = np.flatnonzero(at < self._variance.size)
+        measured = np.flatnonzero(at < self._splits.node.size)
         at = at[measured]
-        prior, noise, deviation = contrast[measured], self._variance[at], self._contrast[at] - contrast[measured]
+        prior, noise = contrast[measured], self._splits.variance[at]
+        deviation = self._splits.contrast[at] - prior
         if measured.size:
             self._learn(deviation, noise + chance[measured])
         spread = chance + self._ruggedness

@@ -8,7 +8,7 @@ density on the whole tree: ``mass(half) = mass(node) · (1 ± contrast)/2``. Pub
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
@@ -34,6 +34,42 @@ class Density(Protocol):
         """Return the contrasts, and their variances, of nodes of one length, in order and all different."""
 
 
+class Links:
+    """Where nodes, given in order, have their halves: found once, and followed by every walk from the root."""
+
+    def __init__(self, node: Ints) -> None:
+        self._node = node
+
+    def find(self, nodes: Ints) -> tuple[Ints, Bools]:
+        """Return where each of other nodes is among the nodes, and whether it is."""
+        if not self._node.size:
+            return np.zeros(nodes.size, np.int64), np.zeros(nodes.size, dtype=bool)
+        at = np.minimum(np.searchsorted(self._node, nodes), self._node.size - 1)
+        return at, self._node[at] == nodes
+
+    @cached_property
+    def _parents(self) -> tuple[Ints, Bools]:
+        return self.find(self._node >> 1)
+
+    @cached_property
+    def halves(self) -> Ints:
+        """Where each node's halves are among the nodes, (nodes + 1, 2); of one that is not: the number of nodes.
+
+        So with ``at = halves[at].ravel()`` a walk from the root goes from level to level without searching; what is not
+        known is at the last row, and so are its halves.
+        """
+        size, (at, there) = self._node.size, self._parents
+        halves = np.full((size + 1, 2), size)
+        known = np.flatnonzero(there)
+        halves[at[known], self._node[known] & 1] = known
+        return halves
+
+    @cached_property
+    def closed(self) -> bool:
+        """Whether the parents of all nodes are known, up to the root: then nothing is known below an unknown node."""
+        return not self._node.size or bool(self._node[0] == ROOT and self._parents[1][1:].all())
+
+
 @dataclass(frozen=True)
 class SplitTree:
     """Contrasts and variances of the measured nodes, in order of the nodes; a value that is never changed in place."""
@@ -41,6 +77,10 @@ class SplitTree:
     node: Ints
     contrast: Floats
     variance: Floats
+    links: Links = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "links", Links(self.node))
 
     @classmethod
     def empty(cls) -> SplitTree:
@@ -57,48 +97,35 @@ class SplitTree:
         contrast[known], variance[known] = self.contrast[at], self.variance[at]
         return contrast, variance
 
-    @cached_property
-    def _parents(self) -> tuple[Ints, Bools]:
-        """Where each node's parent is among the nodes, and whether it is."""
-        return self.find(self.node >> 1)
-
-    @cached_property
-    def halves(self) -> Ints:
-        """Where each node's halves are among the nodes, (nodes + 1, 2); of one that is not: the number of nodes.
-
-        So with ``at = halves[at].ravel()`` a walk from the root goes from level to level without searching; what is not
-        known is at the last row, and so are its halves.
-        """
-        size, (at, there) = self.node.size, self._parents
-        halves = np.full((size + 1, 2), size)
-        known = np.flatnonzero(there)
-        halves[at[known], self.node[known] & 1] = known
-        return halves
-
-    @cached_property
-    def closed(self) -> bool:
-        """Whether the parents of all nodes are known, up to the root: then nothing is known below an unknown node."""
-        return not self.node.size or bool(self.node[0] == ROOT and self._parents[1][1:].all())
-
     def to_arrays(self) -> Arrays:
         """Return the tree as plain arrays."""
         return {"node": self.node, "contrast": self.contrast, "variance": self.variance}
 
     def find(self, nodes: Ints) -> tuple[Ints, Bools]:
         """Return where each node is among the measured ones, and whether it is."""
-        if not self.node.size:
-            return np.zeros(nodes.size, np.int64), np.zeros(nodes.size, dtype=bool)
-        at = np.minimum(np.searchsorted(self.node, nodes), self.node.size - 1)
-        return at, self.node[at] == nodes
+        return self.links.find(nodes)
 
     def updated(self, node: Ints, contrast: Floats, variance: Floats) -> SplitTree:
         """Return the tree with some nodes' contrasts replaced or added."""
-        rest = ~np.isin(self.node, node, assume_unique=True)
-        nodes = np.concatenate([self.node[rest], node])
+        at, found = self.find(node)
+        known, new = np.flatnonzero(found), np.flatnonzero(~found)
+        columns = [self.contrast.copy(), self.variance.copy()]
+        for column, values in zip(columns, (contrast, variance), strict=True):
+            column[at[known]] = values[known]
+        if not new.size:
+            return self.replaced(*columns)
+        nodes = np.append(self.node, node[new])
         order = np.argsort(nodes, kind="stable")  # two runs in order: quickly merged
-        contrast = np.concatenate([self.contrast[rest], contrast])
-        variance = np.concatenate([self.variance[rest], variance])
-        return SplitTree(nodes[order], contrast[order], variance[order])
+        contrasts, variances = (
+            np.append(column, values[new])[order] for column, values in zip(columns, (contrast, variance), strict=True)
+        )
+        return SplitTree(nodes[order], contrasts, variances)
+
+    def replaced(self, contrast: Floats, variance: Floats) -> SplitTree:
+        """Return a tree of the same nodes."""
+        tree = SplitTree(self.node, contrast, variance)
+        object.__setattr__(tree, "links", self.links)
+        return tree
 
     def only(self, kept: Bools) -> SplitTree:
         """Return some of the nodes."""
@@ -122,7 +149,7 @@ class SplitTree:
             measure, unknown = UNIFORM.of(tree, self.node[at], bits)
             contrast[at] = np.where(lost[at] | (np.abs(measure) == 1), measure, contrast[at])
             variance[at] = np.where(lost[at], unknown, variance[at])
-        return SplitTree(self.node, contrast, variance)
+        return self.replaced(contrast, variance)
 
 
 UNIFORM = SplitTree.empty()
@@ -152,8 +179,8 @@ class Places:
 
     def go_on(self, nodes: Ints) -> Bools:
         """Go on to these nodes, all halves of those opened last; return which are known."""
-        if self._splits.closed and self._opened.size:
-            self.at = self._splits.halves[self._opened].ravel()
+        if self._splits.links.closed and self._opened.size:
+            self.at = self._splits.links.halves[self._opened].ravel()
             return np.asarray(self.at < self._splits.node.size)
         at, known = self._splits.find(nodes)
         self.at = np.where(known, at, self._splits.node.size)
@@ -173,7 +200,7 @@ def descend(splits: SplitTree, amounts: Floats, opens: Opens, halve: Halve) -> N
         at, amounts = at[opened], amounts.take(opened, axis=1)
         if opened.size:
             amounts = halve(at, amounts, bits).reshape(len(amounts), -1)
-            at, bits = splits.halves[at].ravel(), bits + 1
+            at, bits = splits.links.halves[at].ravel(), bits + 1
 
 
 def masses(splits: SplitTree, total: float) -> Floats:

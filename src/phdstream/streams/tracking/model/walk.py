@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -36,7 +37,7 @@ def walk(
     """
     order = np.argsort(nodes, kind="stable")
     waiting, brought = nodes[order], amounts[:, order]
-    begins = np.append(np.searchsorted(waiting, np.int64(1) << np.arange(total_bits + 1)), waiting.size)  # by length
+    begins = _begins(waiting, total_bits)
     here, carried, number = waiting[:0], brought[:, :0], 0
     for bits in range(int(prefix_length(waiting[:1])[0]), total_bits + 1):
         joining = slice(*begins[bits : bits + 2])
@@ -69,15 +70,31 @@ def leaves_of(
     >>> leaves_of(3, np.array([1]), np.array([[8.0]]), lambda nodes, amounts, bits: amounts[0] > 4, evenly)
     (array([2, 3]), array([[4., 4.]]))
     """
-    found: list[Ints] = []
-    left: list[Floats] = []
+    order = np.argsort(nodes, kind="stable")
+    nodes, amounts = nodes[order], amounts.take(order, axis=1)
+    begins = _begins(nodes, total_bits)
+    asked = [opens(nodes[i:j], amounts[:, i:j], bits) for bits, (i, j) in enumerate(pairwise(begins)) if i < j]
+    inner = np.concatenate(asked)
+    rest, heavy = np.flatnonzero(~inner), np.flatnonzero(inner)  # most may stay as they are: they need no walk
+    found, left = [nodes[rest]], [amounts.take(rest, axis=1)]
 
     def ends(here: Ints, carried: Floats) -> None:
         found.append(here)
         left.append(carried)
 
-    walk(total_bits, nodes, amounts, opens, halve, limit, ends)
-    return np.concatenate(found), np.concatenate(left, axis=1)
+    if heavy.size:
+        most = None if limit is None else limit - rest.size
+        walk(total_bits, nodes[heavy], amounts.take(heavy, axis=1), opens, halve, most, ends)
+    node, amount = np.concatenate(found), np.concatenate(left, axis=1)
+    if rest.size and heavy.size:
+        order = np.argsort(node, kind="stable")
+        node, amount = node[order], amount.take(order, axis=1)
+    return node, amount
+
+
+def _begins(nodes: Ints, total_bits: int) -> Ints:
+    """Return where the nodes of each length begin among nodes in order, and their number."""
+    return np.append(np.searchsorted(nodes, np.int64(1) << np.arange(total_bits + 1)), nodes.size)
 
 
 def _halves(nodes: Ints) -> Ints:
