@@ -81,7 +81,7 @@ class _Judge:
         visible = (mass / 2 > rule.visible * np.maximum(*deviation.T))[:, None]
         told = np.flatnonzero(visible & _possible(self._tree, self.splits.node[at], bits))
         held, width = inside.ravel()[told], deviation.ravel()[told]
-        solid = held[held > rule.stands_out * width]
+        solid = held[np.flatnonzero(held > rule.stands_out * width)]
         empty = np.zeros(inside.shape, dtype=bool)
         if solid.size < rule.enough:
             return told[:0]
@@ -109,7 +109,7 @@ class _Judge:
         bare: NDArray[np.int8] = np.zeros(inside.shape, dtype=np.int8)
         if not tree.axes:
             return bare
-        little, held = self._rule.little * mass, np.append(mass, 0.0)
+        little, held = self._rule.little * mass, np.append(mass, 0.0)  # at -1: of a neighbour that is not there
         for side, beside in enumerate(self._neighbours.among_opened(tree.axes[bits])):
             bare[:, side] += held[beside] < little
         if bits + 1 < tree.total_bits and tree.axes[bits] != tree.axes[bits + 1]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,7 @@ def to_estimate(
     rows = 3 if tree.even else 4  # where all nodes have measure it is not needed
     start = np.array([[max(total, 0.0)], [total_variance], [total_variance], [1.0]][:rows])
     walk(tree.total_bits, np.array([ROOT]), start, levels.opens, levels.halve)
-    parts = _with_points(levels.found, key)
+    parts = _with_points(levels.found, key, tree.even)
     estimate = Estimate(*(np.concatenate(column) for column in zip(*parts, strict=True)))
     estimate.uncounted = estimate.count * min(recent / max(total, 1.0), 1.0)
     return estimate
@@ -106,13 +107,13 @@ class _Levels:
         return halves
 
 
-def _with_points(levels: list[_Level], key: int) -> list[tuple[Ints | Floats | Bools, ...]]:
+def _with_points(levels: list[_Level], key: int, even: bool) -> list[tuple[Ints | Floats | Bools, ...]]:
     """Return the columns of the estimate, level by level of the domain."""
     points = np.floor(levels[0].mass + hash_uniform(key, np.zeros(1, np.int64))).astype(np.int64)
     parts = [_columns(levels[0], points, levels[0].in_family)]
     for up, level in pairwise(levels):
         parents, family = np.flatnonzero(~up.leaf), (np.cumsum(~up.leaf) - 1)[level.above]
-        siblings = np.bincount(family, minlength=parents.size)[family]
+        siblings: Any = family.size // max(parents.size, 1) if even else np.bincount(family)[family]
         share = level.mass / up.mass[level.above]  # only nodes that hold points are divided
         points = divide_among_children(points[parents], family, share, up.node[parents], key)
         parts.append(_columns(level, points, level.in_family * siblings / np.maximum(siblings - 1, 1)))

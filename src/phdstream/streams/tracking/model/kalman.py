@@ -113,7 +113,7 @@ class _Update:
             contrast, variance, mass, change, self._layers[bits + 1], self._learning
         )
         self.learnt.append((nodes, contrast, variance))
-        told = (believed > _BELIEVED) & (change > 0)
+        told = np.flatnonzero((believed > _BELIEVED) & (change > 0))
         amount = change[told]
         own = np.clip(difference[told] / amount, -1, 1)
         own_variance = (believed * noise)[told] / amount**2 + (1 - own**2) / amount

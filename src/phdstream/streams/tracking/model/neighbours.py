@@ -60,6 +60,5 @@ class Neighbours:
         return self._beside[axis] if axis in self._beside else [np.zeros(self._opened, np.int64)] * 2
 
     def among_opened(self, axis: int) -> list[Ints]:
-        """Return where the neighbours of each opened node are among the opened nodes; if they are not: their number."""
-        halves = [self._first_half[cells] for cells in self.cells(axis)]
-        return [np.where(first >= self._size, (first - self._size) >> 1, self._opened) for first in halves]
+        """Return where the neighbours of each opened node are among the opened nodes; -1 if they are not."""
+        return [np.maximum((self._first_half[cells] - self._size) >> 1, -1) for cells in self.cells(axis)]

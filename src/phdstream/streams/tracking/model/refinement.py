@@ -130,7 +130,7 @@ class Refinement:
         """Open nodes, and put those of measure zero aside: nothing can be there."""
         expected = self._expected.opened(opens, self._limit)
         possible = expected.amounts[-1] > 0
-        self._expected = expected.only(possible)
+        self._expected = expected if possible.all() else expected.only(possible)
         self._empty.append(expected.node[~possible])
 
     def outcome(self, counted: RefinedCounts) -> NoisyCounts:

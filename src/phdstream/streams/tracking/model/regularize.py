@@ -23,7 +23,7 @@ from phdstream.domains.binary_tree import BinaryTree
 from phdstream.streams.tracking.model.emptiness import Emptiness
 from phdstream.streams.tracking.model.empty_children import empty_children
 from phdstream.streams.tracking.model.neighbours import Neighbours
-from phdstream.streams.tracking.model.split_tree import UNIFORM, Places, SplitTree, by_contrast
+from phdstream.streams.tracking.model.split_tree import UNIFORM, Links, Places, SplitTree, by_contrast
 from phdstream.streams.tracking.model.walk import walk
 from phdstream.streams.tracking.parameters import Smoothing, TrackingParameters
 
@@ -63,14 +63,15 @@ class _Smoother:
         self._mass: Floats = np.zeros(0)
         self._density: Floats = np.full(1, np.nan)
         self._first, self._ruggedness = 0, 1.0
-        self._parts: list[tuple[Ints, Floats, Floats]] = []
+        self._parts: list[tuple[Ints, Ints, Floats, Floats]] = []
+        self._above = self._so_far = 0  # where the last level's nodes begin among all those opened, and their number
 
     def result(self) -> SplitTree | None:
         """Return all smoothed contrasts, if there are any."""
         if not self._parts:
             return None
-        node, contrast, variance = (np.concatenate(column) for column in zip(*self._parts, strict=True))
-        return SplitTree(node, contrast, variance)
+        slots, node, contrast, variance = (np.concatenate(column) for column in zip(*self._parts, strict=True))
+        return SplitTree.linked(Links.of_walk(node, slots[1:]), node, contrast, variance)
 
     def opens(self, nodes: Ints, amounts: Floats, bits: int) -> Bools:
         """Say which nodes to halve, and remember the level."""
@@ -111,7 +112,8 @@ class _Smoother:
         contrast[measured] = prior + gain * deviation
         variance[measured] = gain * noise
         contrast = np.clip(contrast, -1, 1)  # rounding must not leave that
-        self._parts.append((nodes, contrast, variance))
+        self._parts.append((2 * self._above + self._opened, nodes, contrast, variance))
+        self._above, self._so_far = self._so_far, self._so_far + nodes.size
         return contrast, variance
 
     def _learn(self, deviation: Floats, explained: Floats) -> None:

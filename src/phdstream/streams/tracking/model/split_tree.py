@@ -40,6 +40,18 @@ class Links:
     def __init__(self, node: Ints) -> None:
         self._node = node
 
+    @classmethod
+    def of_walk(cls, node: Ints, slots: Ints) -> Links:
+        """Return the links of the nodes that a walk opened; ``slots`` says which of all halves of nodes they are.
+
+        The first node is the root, and no half.
+        """
+        links, size = cls(node), node.size
+        halves = np.full(2 * (size + 1), size)
+        halves[slots] = np.arange(1, size)
+        links.halves, links.closed = halves.reshape(-1, 2), True
+        return links
+
     def find(self, nodes: Ints) -> tuple[Ints, Bools]:
         """Return where each of other nodes is among the nodes, and whether it is."""
         if not self._node.size:
@@ -83,6 +95,13 @@ class SplitTree:
         object.__setattr__(self, "links", Links(self.node))
 
     @classmethod
+    def linked(cls, links: Links, node: Ints, contrast: Floats, variance: Floats) -> SplitTree:
+        """Return a tree whose links are known."""
+        tree = cls(node, contrast, variance)
+        object.__setattr__(tree, "links", links)
+        return tree
+
+    @classmethod
     def empty(cls) -> SplitTree:
         """Return what is known before anything was measured."""
         return cls(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
@@ -123,9 +142,7 @@ class SplitTree:
 
     def replaced(self, contrast: Floats, variance: Floats) -> SplitTree:
         """Return a tree of the same nodes."""
-        tree = SplitTree(self.node, contrast, variance)
-        object.__setattr__(tree, "links", self.links)
-        return tree
+        return SplitTree.linked(self.links, self.node, contrast, variance)
 
     def only(self, kept: Bools) -> SplitTree:
         """Return some of the nodes."""

@@ -35,8 +35,7 @@ def walk(
     ``amounts`` has rows of one number for each node. The nodes to begin with may be of any lengths, none inside
     another. No more are opened once that would make more than ``limit``.
     """
-    order = np.argsort(nodes, kind="stable")
-    waiting, brought = nodes[order], amounts[:, order]
+    waiting, brought = _in_order(nodes, amounts)
     begins = _begins(waiting, total_bits)
     here, carried, number = waiting[:0], brought[:, :0], 0
     for bits in range(int(prefix_length(waiting[:1])[0]), total_bits + 1):
@@ -70,8 +69,8 @@ def leaves_of(
     >>> leaves_of(3, np.array([1]), np.array([[8.0]]), lambda nodes, amounts, bits: amounts[0] > 4, evenly)
     (array([2, 3]), array([[4., 4.]]))
     """
-    order = np.argsort(nodes, kind="stable")
-    nodes, amounts = nodes[order], amounts.take(order, axis=1)
+    if (nodes[1:] < nodes[:-1]).any():
+        nodes, amounts = _in_order(nodes, amounts)
     begins = _begins(nodes, total_bits)
     asked = [opens(nodes[i:j], amounts[:, i:j], bits) for bits, (i, j) in enumerate(pairwise(begins)) if i < j]
     inner = np.concatenate(asked)
@@ -86,10 +85,7 @@ def leaves_of(
         most = None if limit is None else limit - rest.size
         walk(total_bits, nodes[heavy], amounts.take(heavy, axis=1), opens, halve, most, ends)
     node, amount = np.concatenate(found), np.concatenate(left, axis=1)
-    if rest.size and heavy.size:
-        order = np.argsort(node, kind="stable")
-        node, amount = node[order], amount.take(order, axis=1)
-    return node, amount
+    return _in_order(node, amount) if rest.size and heavy.size else (node, amount)
 
 
 def _begins(nodes: Ints, total_bits: int) -> Ints:
@@ -107,6 +103,9 @@ def _halves(nodes: Ints) -> Ints:
 def _merge(nodes: Ints, amounts: Floats, more: Ints, brought: Floats) -> tuple[Ints, Floats]:
     if not more.size:
         return nodes, amounts
-    every = np.concatenate([nodes, more])
-    order = np.argsort(every, kind="stable")
-    return every[order], np.concatenate([amounts, brought], axis=1)[:, order]
+    return _in_order(np.concatenate([nodes, more]), np.concatenate([amounts, brought], axis=1))
+
+
+def _in_order(nodes: Ints, amounts: Floats) -> tuple[Ints, Floats]:
+    order = np.argsort(nodes, kind="stable")  # of a few runs in order: quickly merged
+    return nodes[order], amounts.take(order, axis=1)
