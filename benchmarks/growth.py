@@ -75,7 +75,7 @@ def ticks(nodes: int, repeats: int = 5) -> Iterator[Tick]:
     stream.update(points(rng, number))
     stream.update(points(rng, number * 6 // 10))
     total = number * 16 // 10
-    place = np.clip(HILLS[0] + rng.normal(0, 0.01, (total // 12, 2)), 0, 1)
+    place = np.clip(HILLS[0] + rng.normal(0, 0.01, (total // 7, 2)), 0, 1)
     events = {
         "ends a block, everywhere": points(rng, total * 6 // 10),
         "ends a block, in one place": place,
