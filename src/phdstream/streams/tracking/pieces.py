@@ -52,9 +52,7 @@ class Pieces:
         Every node must lie in a piece that may be halved so often; each may then be halved ``levels`` times more, if
         its noise allows.
         """
-        of = np.minimum(np.searchsorted(self.node, nodes), self.node.size - 1)  # most are not divided, and in order
-        parts = np.flatnonzero(self.node[of] != nodes)
-        of[parts] = self._piece_of(nodes[parts])
+        of = self._piece_of(nodes)
         halvings = prefix_length(nodes) - prefix_length(self.node[of])
         left = self.levels[of] - halvings
         inside = nodes >> np.maximum(halvings, 0) == self.node[of]
@@ -66,13 +64,8 @@ class Pieces:
     def may_halve(self, nodes: Ints, bits: int) -> Bools:
         """Return which of these nodes of one length, pieces or parts of pieces, may be halved again."""
         of = self._piece_of(nodes, bits)
-        may: Bools = bits < self._finest[of]
+        may: Bools = bits - prefix_length(self.node[of]) < self.levels[of]
         return may
-
-    @cached_property
-    def _finest(self) -> Ints:
-        """The length of each node's smallest possible pieces."""
-        return prefix_length(self.node) + self.levels
 
     def _piece_of(self, nodes: Ints, bits: int | None = None) -> Ints:
         """Return the piece in which each node begins."""

@@ -16,7 +16,8 @@ import numpy as np
 
 from phdstream.arrays import Bools, Floats
 from phdstream.domains.binary_tree import BinaryTree
-from phdstream.streams.tracking.model.split_tree import UNKNOWN, SplitTree, masses
+from phdstream.streams.tracking.model.descent import masses
+from phdstream.streams.tracking.model.split_tree import UNKNOWN, SplitTree
 from phdstream.streams.tracking.parameters import EmptyHalves
 
 __all__ = ["Emptiness"]

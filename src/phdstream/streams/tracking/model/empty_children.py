@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 
 from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains.binary_tree import BinaryTree
+from phdstream.streams.tracking.model.descent import descend
 from phdstream.streams.tracking.model.emptiness import limit, within_limits
 from phdstream.streams.tracking.model.neighbours import Neighbours
-from phdstream.streams.tracking.model.split_tree import SplitTree, descend
+from phdstream.streams.tracking.model.split_tree import SplitTree
 from phdstream.streams.tracking.parameters import EmptyChildren, EmptyHalves
 
 __all__ = ["empty_children"]

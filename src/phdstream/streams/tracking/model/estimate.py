@@ -12,7 +12,8 @@ from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains import ROOT, divide_among_children, hash_uniform
 from phdstream.domains.binary_tree import BinaryTree
 from phdstream.release.estimate import Estimate
-from phdstream.streams.tracking.model.split_tree import Places, SplitTree
+from phdstream.streams.tracking.model.descent import Places
+from phdstream.streams.tracking.model.split_tree import SplitTree
 from phdstream.streams.tracking.model.walk import walk
 
 __all__ = ["to_estimate"]

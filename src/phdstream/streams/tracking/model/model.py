@@ -19,6 +19,7 @@ from phdstream.domains.binary_tree import BinaryTree
 from phdstream.release.estimate import Estimate
 from phdstream.release.soundness import Fallback, total_alone
 from phdstream.streams.state import Arrays, nest, unnest
+from phdstream.streams.tracking.model.descent import masses
 from phdstream.streams.tracking.model.emptiness import Emptiness
 from phdstream.streams.tracking.model.estimate import to_estimate
 from phdstream.streams.tracking.model.expiry import Expiring, without
@@ -38,7 +39,7 @@ from phdstream.streams.tracking.model.policy import (
 )
 from phdstream.streams.tracking.model.refinement import ExpectedCounts, Refinement
 from phdstream.streams.tracking.model.regularize import regularize
-from phdstream.streams.tracking.model.split_tree import UNIFORM, SplitTree, masses
+from phdstream.streams.tracking.model.split_tree import UNIFORM, SplitTree
 from phdstream.streams.tracking.model.start import StartModel
 from phdstream.streams.tracking.model.totals import Totals
 from phdstream.streams.tracking.parameters import TrackingParameters

@@ -20,10 +20,12 @@ from numpy.typing import NDArray
 from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains import ROOT
 from phdstream.domains.binary_tree import BinaryTree
+from phdstream.streams.tracking.model.descent import Places
 from phdstream.streams.tracking.model.emptiness import Emptiness
 from phdstream.streams.tracking.model.empty_children import empty_children
+from phdstream.streams.tracking.model.links import Links
 from phdstream.streams.tracking.model.neighbours import Neighbours
-from phdstream.streams.tracking.model.split_tree import UNIFORM, Links, Places, SplitTree, by_contrast
+from phdstream.streams.tracking.model.split_tree import UNIFORM, SplitTree, by_contrast
 from phdstream.streams.tracking.model.walk import walk
 from phdstream.streams.tracking.parameters import Smoothing, TrackingParameters
 

@@ -9,19 +9,18 @@ density on the whole tree: ``mass(half) = mass(node) · (1 ± contrast)/2``. Pub
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
 from phdstream.arrays import Bools, Floats, Ints
-from phdstream.domains import ROOT
 from phdstream.domains.binary_tree import BinaryTree
 from phdstream.domains.prefixes import prefix_length
 from phdstream.streams.state import Arrays
-from phdstream.streams.tracking.model.walk import Halve, Opens
+from phdstream.streams.tracking.model.links import Links
+from phdstream.streams.tracking.model.walk import Halve
 
-__all__ = ["UNIFORM", "UNKNOWN", "Density", "Places", "SplitTree", "by_contrast", "descend", "masses"]
+__all__ = ["UNIFORM", "UNKNOWN", "Density", "SplitTree", "by_contrast"]
 
 UNKNOWN = 20.0
 """The contrast variance of a node about which nothing is known: far more than any contrast can differ from another."""
@@ -32,54 +31,6 @@ class Density(Protocol):
 
     def of(self, tree: BinaryTree, nodes: Ints, bits: int) -> tuple[Floats, Floats]:
         """Return the contrasts, and their variances, of nodes of one length, in order and all different."""
-
-
-class Links:
-    """Where nodes, given in order, have their halves: found once, and followed by every walk from the root."""
-
-    def __init__(self, node: Ints) -> None:
-        self._node = node
-
-    @classmethod
-    def of_walk(cls, node: Ints, slots: Ints) -> Links:
-        """Return the links of the nodes that a walk opened; ``slots`` says which of all halves of nodes they are.
-
-        The first node is the root, and no half.
-        """
-        links, size = cls(node), node.size
-        halves = np.full(2 * (size + 1), size)
-        halves[slots] = np.arange(1, size)
-        links.halves, links.closed = halves.reshape(-1, 2), True
-        return links
-
-    def find(self, nodes: Ints) -> tuple[Ints, Bools]:
-        """Return where each of other nodes is among the nodes, and whether it is."""
-        if not self._node.size:
-            return np.zeros(nodes.size, np.int64), np.zeros(nodes.size, dtype=bool)
-        at = np.minimum(np.searchsorted(self._node, nodes), self._node.size - 1)
-        return at, self._node[at] == nodes
-
-    @cached_property
-    def _parents(self) -> tuple[Ints, Bools]:
-        return self.find(self._node >> 1)
-
-    @cached_property
-    def halves(self) -> Ints:
-        """Where each node's halves are among the nodes, (nodes + 1, 2); of one that is not: the number of nodes.
-
-        So with ``at = halves[at].ravel()`` a walk from the root goes from level to level without searching; what is not
-        known is at the last row, and so are its halves.
-        """
-        size, (at, there) = self._node.size, self._parents
-        halves = np.full((size + 1, 2), size)
-        known = np.flatnonzero(there)
-        halves[at[known], self._node[known] & 1] = known
-        return halves
-
-    @cached_property
-    def closed(self) -> bool:
-        """Whether the parents of all nodes are known, up to the root: then nothing is known below an unknown node."""
-        return not self._node.size or bool(self._node[0] == ROOT and self._parents[1][1:].all())
 
 
 @dataclass(frozen=True)
@@ -181,59 +132,3 @@ def by_contrast(tree: BinaryTree, densities: tuple[Density, ...]) -> Halve:
         return np.stack([amounts * (1 + contrast) / 2, amounts * (1 - contrast) / 2], axis=2)
 
     return halve
-
-
-class Places:
-    """Where the nodes of a walk from the root are in a split tree, level by level; of the unknown: its number of nodes.
-
-    Found by pointers, unless a node may be known below an unknown one.
-    """
-
-    def __init__(self, splits: SplitTree) -> None:
-        self._splits, self._opened = splits, np.zeros(0, np.int64)
-        self.at = self._opened
-        """Those of the present level."""
-
-    def go_on(self, nodes: Ints) -> Bools:
-        """Go on to these nodes, all halves of those opened last; return which are known."""
-        if self._splits.links.closed and self._opened.size:
-            self.at = self._splits.links.halves[self._opened].ravel()
-            return np.asarray(self.at < self._splits.node.size)
-        at, known = self._splits.find(nodes)
-        self.at = np.where(known, at, self._splits.node.size)
-        return known
-
-    def open(self, opened: Ints) -> Ints:
-        """Open some nodes of the level, by their positions; return where they are."""
-        self._opened = self.at[opened]
-        return self._opened
-
-
-def descend(splits: SplitTree, amounts: Floats, opens: Opens, halve: Halve) -> None:
-    """Walk from the root as `walk` does, with nodes named by where they are in the tree; only known ones are opened."""
-    at, bits = np.flatnonzero(splits.node[:1] == ROOT), 0
-    while at.size:
-        opened = np.flatnonzero(opens(at, amounts, bits) & (at < splits.node.size))
-        at, amounts = at[opened], amounts.take(opened, axis=1)
-        if opened.size:
-            amounts = halve(at, amounts, bits).reshape(len(amounts), -1)
-            at, bits = splits.links.halves[at].ravel(), bits + 1
-
-
-def masses(splits: SplitTree, total: float) -> Floats:
-    """Return how many points each known node holds; nothing for one below a node that is not known.
-
-    A half never holds more than the whole, so forgetting the lightest nodes forgets whole subtrees.
-    """
-    mass = np.zeros(splits.node.size + 1)
-
-    def note(at: Ints, amounts: Floats, bits: int) -> Bools:
-        mass[at] = amounts[0]
-        return np.ones(at.size, dtype=bool)
-
-    def halve(at: Ints, amounts: Floats, bits: int) -> Floats:
-        contrast = splits.contrast[at]
-        return np.stack([amounts * (1 + contrast) / 2, amounts * (1 - contrast) / 2], axis=2)
-
-    descend(splits, np.array([[total]]), note, halve)
-    return mass[:-1]
