@@ -75,7 +75,10 @@ def ticks(nodes: int, repeats: int = 5) -> Iterator[Tick]:
     stream.update(points(rng, number))
     stream.update(points(rng, number * 6 // 10))
     total = number * 16 // 10
-    place = np.clip(HILLS[0] + rng.normal(0, 0.01, (total // 7, 2)), 0, 1)
+    for part in (20, 10, 5, 3):  # the fewest that end a block
+        place = np.clip(HILLS[0] + rng.normal(0, 0.01, (total // part, 2)), 0, 1)
+        if tick(stream, "", place, 1).touched:
+            break
     events = {
         "ends a block, everywhere": points(rng, total * 6 // 10),
         "ends a block, in one place": place,
