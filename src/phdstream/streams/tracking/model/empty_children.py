@@ -69,16 +69,19 @@ class _Judge:
         mass, variance = amounts
         contrast = self.splits.contrast[at]
         split_variance = mass**2 * np.minimum(self.splits.variance[at], 1) / 4
-        variances = _shares(contrast) ** 2 * variance[:, None] + split_variance[:, None]
-        empty = self._empty(at, bits, mass, contrast, np.sqrt(np.maximum(variances, 1e-9)))
+        shares = _shares(contrast)
+        variances = shares**2 * variance[:, None] + split_variance[:, None]
+        inside = shares * mass[:, None]
+        empty = self._empty(at, bits, mass, contrast, inside, np.sqrt(np.maximum(variances, 1e-9)))
         self.emptied[at[empty]] = True
-        contrast[empty] = np.sign(contrast[empty])
+        contrast[empty] = decided = np.sign(contrast[empty])
         self.splits.contrast[at] = contrast
-        return np.stack([_shares(contrast) * mass[:, None], variances])
+        inside[empty] = _shares(decided) * mass[empty, None]
+        return np.stack([inside, variances])
 
-    def _empty(self, at: Ints, bits: int, mass: Floats, contrast: Floats, deviation: Floats) -> Ints:
+    def _empty(self, at: Ints, bits: int, mass: Floats, contrast: Floats, inside: Floats, deviation: Floats) -> Ints:
         """Return which nodes' smaller half is likely empty."""
-        rule, inside = self._rule, _shares(contrast) * mass[:, None]
+        rule = self._rule
         visible = (mass / 2 > rule.visible * np.maximum(*deviation.T))[:, None]
         told = np.flatnonzero(visible & _possible(self._tree, self.splits.node[at], bits))
         held, width = inside.ravel()[told], deviation.ravel()[told]
@@ -88,12 +91,12 @@ class _Judge:
             return told[:0]
         count, width = held / width, float(np.median(solid)) / width
         bare, overall = self._bare_sides(bits, mass, inside).ravel()[told], self._part_empty(count, width)
-        for sides in range(5):
+        for sides in range(bare.max() + 1):
             group = np.flatnonzero(bare == sides)
             if (size := group.size) > 0:
-                own = self._part_empty(count[group], width[group])
-                part = (size * own + rule.enough * overall) / (size + rule.enough)
-                empty.ravel()[told[group]] = count[group] < limit(self._limits, part, width[group])
+                alike, wide = count[group], width[group]
+                part = (size * self._part_empty(alike, wide) + rule.enough * overall) / (size + rule.enough)
+                empty.ravel()[told[group]] = alike < limit(self._limits, part, wide)
         first, second = empty.T
         return np.flatnonzero(np.where(contrast > 0, second & ~first, first & ~second & (contrast < 0)))
 
