@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from phdstream.arrays import Bools, Floats, Ints
+from phdstream.arrays import Bools, Floats, Ints, positions
 from phdstream.domains import ROOT
 from phdstream.streams.tracking.model.split_tree import SplitTree
 from phdstream.streams.tracking.model.walk import Halve, Opens
@@ -40,9 +40,9 @@ class Places:
 
 def descend(splits: SplitTree, amounts: Floats, opens: Opens, halve: Halve) -> None:
     """Walk from the root as `walk` does, with nodes named by where they are in the tree; only known ones are opened."""
-    at, bits = np.flatnonzero(splits.node[:1] == ROOT), 0
+    at, bits = positions(splits.node[:1] == ROOT), 0
     while at.size:
-        opened = np.flatnonzero(opens(at, amounts, bits) & (at < splits.node.size))
+        opened = positions(opens(at, amounts, bits) & (at < splits.node.size))
         at, amounts = at[opened], amounts.take(opened, axis=1)
         if opened.size:
             amounts = halve(at, amounts, bits).reshape(len(amounts), -1)

@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from phdstream.arrays import Bools, Floats, Ints
+from phdstream.arrays import Bools, Floats, Ints, positions
 from phdstream.domains.binary_tree import BinaryTree
 from phdstream.streams.tracking.model.descent import descend
 from phdstream.streams.tracking.model.emptiness import limit, within_limits
@@ -61,7 +61,7 @@ class _Judge:
     def opens(self, at: Ints, amounts: Floats, bits: int) -> Bools:
         """Say which nodes to judge: those that are known and hold enough."""
         judged: Bools = (at < self.splits.node.size) & (amounts[0] > self._rule.thin)
-        self._neighbours.go_on(at.size, np.flatnonzero(judged))
+        self._neighbours.go_on(at.size, positions(judged))
         return judged
 
     def halve(self, at: Ints, amounts: Floats, bits: int) -> Floats:
@@ -83,22 +83,22 @@ class _Judge:
         """Return which nodes' smaller half is likely empty."""
         rule = self._rule
         visible = (mass / 2 > rule.visible * np.maximum(*deviation.T))[:, None]
-        told = np.flatnonzero(visible & _possible(self._tree, self.splits.node[at], bits))
+        told = positions((visible & _possible(self._tree, self.splits.node[at], bits)).ravel())
         held, width = inside.ravel()[told], deviation.ravel()[told]
-        solid = held[np.flatnonzero(held > rule.stands_out * width)]
+        solid = held[positions(held > rule.stands_out * width)]
         empty = np.zeros(inside.shape, dtype=bool)
         if solid.size < rule.enough:
             return told[:0]
         count, width = held / width, float(np.median(solid)) / width
         bare, overall = self._bare_sides(bits, mass, inside).ravel()[told], self._part_empty(count, width)
         for sides in range(bare.max() + 1):
-            group = np.flatnonzero(bare == sides)
+            group = positions(bare == sides)
             if (size := group.size) > 0:
                 alike, wide = count[group], width[group]
                 part = (size * self._part_empty(alike, wide) + rule.enough * overall) / (size + rule.enough)
                 empty.ravel()[told[group]] = alike < limit(self._limits, part, wide)
         first, second = empty.T
-        return np.flatnonzero(np.where(contrast > 0, second & ~first, first & ~second & (contrast < 0)))
+        return positions(np.where(contrast > 0, second & ~first, first & ~second & (contrast < 0)))
 
     def _part_empty(self, count: Floats, width: Floats) -> float:
         return within_limits(self._limits, part_empty(count, width))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from phdstream.arrays import Bools, Floats, Ints
+from phdstream.arrays import Bools, Floats, Ints, positions
 from phdstream.domains import ROOT, divide_among_children, hash_uniform
 from phdstream.domains.binary_tree import BinaryTree
 from phdstream.release.estimate import Estimate
@@ -76,7 +76,7 @@ class _Levels:
         if self._tree.is_level(bits):
             opened = there & known & (amounts[0] > self._thin) & (bits < self._tree.total_bits)
             self._note(nodes, amounts, ~opened, there)
-        self._opened = np.flatnonzero(opened)
+        self._opened = positions(opened)
         return opened
 
     def _note(self, nodes: Ints, amounts: Floats, leaf: Bools, there: Bools) -> None:
@@ -97,7 +97,7 @@ class _Levels:
         split, starts_family = mass**2 * split_variance / 4, self._tree.is_level(bits)
         halves = np.empty((len(amounts), nodes.size, 2))
         if not self._tree.even:
-            prior, unknown = 2 * self._tree.first_share(nodes, bits) - 1, np.flatnonzero(at == self._contrast.size - 1)
+            prior, unknown = 2 * self._tree.first_share(nodes, bits) - 1, positions(at == self._contrast.size - 1)
             contrast[unknown] = prior[unknown]
             halves[3, :, 0], halves[3, :, 1] = (1 + prior) / 2 * amounts[3], (1 - prior) / 2 * amounts[3]
         for side, share in enumerate(((1 + contrast) / 2, (1 - contrast) / 2)):
@@ -113,7 +113,7 @@ def _with_points(levels: list[_Level], key: int, even: bool) -> list[tuple[Ints 
     points = np.floor(levels[0].mass + hash_uniform(key, np.zeros(1, np.int64))).astype(np.int64)
     parts = [_columns(levels[0], points, levels[0].in_family)]
     for up, level in pairwise(levels):
-        parents, family = np.flatnonzero(~up.leaf), (np.cumsum(~up.leaf) - 1)[level.above]
+        parents, family = positions(~up.leaf), (np.cumsum(~up.leaf) - 1)[level.above]
         siblings: Any = family.size // max(parents.size, 1) if even else np.bincount(family)[family]
         share = level.mass / up.mass[level.above]  # only nodes that hold points are divided
         points = divide_among_children(points[parents], family, share, up.node[parents], key)

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from phdstream.arrays import Bools, Ints
+from phdstream.arrays import Bools, Ints, positions
 from phdstream.domains import ROOT
 
 __all__ = ["Links"]
@@ -50,7 +50,7 @@ class Links:
         """
         size, (at, there) = self._node.size, self._parents
         halves = np.full((size + 1, 2), size)
-        known = np.flatnonzero(there)
+        known = positions(there)
         halves[at[known], self._node[known] & 1] = known
         return halves
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from phdstream.arrays import Bools, Floats, Ints
+from phdstream.arrays import Bools, Floats, Ints, positions
 from phdstream.domains.binary_tree import BinaryTree
 from phdstream.streams.tracking.model.least_squares import NoisyCounts, count_variance
 from phdstream.streams.tracking.model.split_tree import Density, by_contrast
@@ -106,7 +106,7 @@ class Refinement:
 
         def heavy(nodes: Ints, amounts: Floats, bits: int) -> Bools:
             opened = self._heavy(amounts, bits, fill)
-            some = np.flatnonzero(opened)
+            some = positions(opened)
             opened[some] = pieces.may_halve(nodes[some], bits)
             return opened
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from phdstream.arrays import Bools, Floats, Ints
+from phdstream.arrays import Bools, Floats, Ints, positions
 from phdstream.domains import ROOT
 from phdstream.domains.binary_tree import BinaryTree
 from phdstream.streams.tracking.model.descent import Places
@@ -83,7 +83,7 @@ class _Smoother:
         self._lately = (before << 1 | known).astype(np.uint8)
         near = (self._lately >> self._rule.halvings) & 1 == 1
         opened: Bools = (known & (self._mass > self._rule.thin)) | (near & (self._mass > self._rule.worth_halving))
-        self._opened = np.flatnonzero(opened)
+        self._opened = positions(opened)
         self._first = self._neighbours.go_on(nodes.size, self._opened)
         self._remember(measure)
         return opened
@@ -101,7 +101,7 @@ class _Smoother:
         contrast = _tilted(contrast, self._slope(tree.axes[bits]))
         chance = 1 / np.maximum(self._mass[self._opened], self._rule.thin)
         at = self._places.open(self._opened)
-        measured = np.flatnonzero(at < self._splits.node.size)
+        measured = positions(at < self._splits.node.size)
         at = at[measured]
         prior, noise = contrast[measured], self._splits.variance[at]
         deviation = self._splits.contrast[at] - prior
@@ -131,7 +131,7 @@ class _Smoother:
         own = self._density[self._first + self._opened]
         before, after = (self._density[cells] for cells in self._neighbours.cells(axis))
         for density in (before, after):
-            nothing = np.flatnonzero(np.isnan(density))
+            nothing = positions(np.isnan(density))
             density[nothing] = own[nothing]
         some = own > 0
         slope = (before - after) / (8 * np.where(some, own, 1.0))

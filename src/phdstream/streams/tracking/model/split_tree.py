@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from phdstream.arrays import Bools, Floats, Ints
+from phdstream.arrays import Bools, Floats, Ints, positions
 from phdstream.domains.binary_tree import BinaryTree
 from phdstream.domains.prefixes import prefix_length
 from phdstream.streams.state import Arrays
@@ -60,7 +60,7 @@ class SplitTree:
     def of(self, tree: BinaryTree, nodes: Ints, bits: int) -> tuple[Floats, Floats]:
         """Return the contrasts, and their variances, of nodes of one length, in order and all different."""
         at, found = self.find(nodes)
-        known, contrast, variance = np.flatnonzero(found), np.zeros(nodes.size), np.full(nodes.size, UNKNOWN)
+        known, contrast, variance = positions(found), np.zeros(nodes.size), np.full(nodes.size, UNKNOWN)
         if known.size < nodes.size and not tree.even:
             contrast[~found] = 2 * tree.first_share(nodes[~found], bits) - 1
         at = at[known]
@@ -78,7 +78,7 @@ class SplitTree:
     def updated(self, node: Ints, contrast: Floats, variance: Floats) -> SplitTree:
         """Return the tree with some nodes' contrasts replaced or added."""
         at, found = self.find(node)
-        known, new = np.flatnonzero(found), np.flatnonzero(~found)
+        known, new = positions(found), positions(~found)
         columns = [self.contrast.copy(), self.variance.copy()]
         for column, values in zip(columns, (contrast, variance), strict=True):
             column[at[known]] = values[known]
@@ -113,7 +113,7 @@ class SplitTree:
         lost = ~(np.isfinite(self.contrast) & np.isfinite(self.variance))
         lengths = prefix_length(self.node)
         for bits in np.unique(lengths).tolist():
-            at = np.flatnonzero(lengths == bits)
+            at = positions(lengths == bits)
             measure, unknown = UNIFORM.of(tree, self.node[at], bits)
             contrast[at] = np.where(lost[at] | (np.abs(measure) == 1), measure, contrast[at])
             variance[at] = np.where(lost[at], unknown, variance[at])
@@ -128,7 +128,14 @@ def by_contrast(tree: BinaryTree, densities: tuple[Density, ...]) -> Halve:
     """Return what divides rows of amounts between halves, each row by its own density."""
 
     def halve(nodes: Ints, amounts: Floats, bits: int) -> Floats:
-        contrast = np.stack([density.of(tree, nodes, bits)[0] for density in densities])
-        return np.stack([amounts * (1 + contrast) / 2, amounts * (1 - contrast) / 2], axis=2)
+        halves = np.empty((len(densities), nodes.size, 2))
+        for row, density in enumerate(densities):
+            if density is UNIFORM and tree.even:
+                halves[row] = (amounts[row] / 2)[:, None]
+            else:
+                contrast = density.of(tree, nodes, bits)[0]
+                halves[row, :, 0] = amounts[row] * (1 + contrast) / 2
+                halves[row, :, 1] = amounts[row] * (1 - contrast) / 2
+        return halves
 
     return halve

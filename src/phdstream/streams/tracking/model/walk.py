@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from phdstream.arrays import Bools, Floats, Ints
+from phdstream.arrays import Bools, Floats, Ints, positions
 from phdstream.domains.prefixes import prefix_length
 
 __all__ = ["Halve", "Opens", "leaves_of", "walk"]
@@ -42,14 +42,14 @@ def walk(
         joining = slice(*begins[bits : bits + 2])
         here, carried = _merge(here, carried, waiting[joining], brought[:, joining])
         asked, later = opens(here, carried, bits), int(waiting.size - joining.stop)
-        opened = np.flatnonzero(asked) if bits < total_bits else _NONE  # positions are quicker than a mask
+        opened = positions(asked) if bits < total_bits else _NONE  # positions are quicker than a mask
         if limit is not None and number + here.size + opened.size + later > limit:
             opened = _NONE
         number += here.size - opened.size
         if ends is not None:
             left = np.ones(here.size, dtype=bool)
             left[opened] = False
-            ended = np.flatnonzero(left)
+            ended = positions(left)
             ends(here[ended], carried.take(ended, axis=1))
         if opened.size < here.size:
             here, carried = here[opened], carried.take(opened, axis=1)
@@ -74,7 +74,7 @@ def leaves_of(
     begins = _begins(nodes, total_bits)
     asked = [opens(nodes[i:j], amounts[:, i:j], bits) for bits, (i, j) in enumerate(pairwise(begins)) if i < j]
     inner = np.concatenate(asked)
-    rest, heavy = np.flatnonzero(~inner), np.flatnonzero(inner)  # most may stay as they are: they need no walk
+    rest, heavy = positions(~inner), positions(inner)  # most may stay as they are: they need no walk
     found, left = [nodes[rest]], [amounts.take(rest, axis=1)]
 
     def ends(here: Ints, carried: Floats) -> None:
