@@ -27,7 +27,7 @@ class Links:
         links, size = cls(node), node.size
         halves = np.full(2 * (size + 1), size)
         halves[slots] = np.arange(1, size)
-        links.halves, links.closed = halves.reshape(-1, 2), True
+        links._found = halves.reshape(-1, 2), True
         return links
 
     def find(self, nodes: Ints) -> tuple[Ints, Bools]:
@@ -37,24 +37,23 @@ class Links:
         at = np.minimum(np.searchsorted(self._node, nodes), self._node.size - 1)
         return at, self._node[at] == nodes
 
-    @cached_property
-    def _parents(self) -> tuple[Ints, Bools]:
-        return self.find(self._node >> 1)
-
-    @cached_property
+    @property
     def halves(self) -> Ints:
         """Where each node's halves are among the nodes, (nodes + 1, 2); of one that is not: the number of nodes.
 
         So with ``at = halves[at].ravel()`` a walk from the root goes from level to level without searching; what is not
         known is at the last row, and so are its halves.
         """
-        size, (at, there) = self._node.size, self._parents
-        halves = np.full((size + 1, 2), size)
-        known = positions(there)
-        halves[at[known], self._node[known] & 1] = known
-        return halves
+        return self._found[0]
 
-    @cached_property
+    @property
     def closed(self) -> bool:
         """Whether the parents of all nodes are known, up to the root: then nothing is known below an unknown node."""
-        return not self._node.size or bool(self._node[0] == ROOT and self._parents[1][1:].all())
+        return self._found[1]
+
+    @cached_property
+    def _found(self) -> tuple[Ints, bool]:
+        size, (at, there) = self._node.size, self.find(self._node >> 1)
+        halves, known = np.full((size + 1, 2), size), positions(there)
+        halves[at[known], self._node[known] & 1] = known
+        return halves, not size or bool(self._node[0] == ROOT and there[1:].all())
