@@ -40,10 +40,12 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "refinement in the start": {
         "start.rounds": ((0.1, ((8.0, 0),)), (0.3, ((6.0, 0),)), (0.6, ((6.0, 0),))),
     },
+    "the start looks deeper": {"start.parts": 1},
     "refinement in blocks": {"fine_counts.stages": ((3.0, 0),)},
     "dropped noise given back": {"fine_counts.return_dropped_noise": False},
     "zones move the splits between fine counts": {"zones.on": False},
     "block length adapts to points and ε": {"block_length.adapts": False},
+    "block length knows places": {"block_length.by_places": False},
     "drift": {"drift.on": False},
     "drift: blocks end sooner": {"drift.hurry": 0.0},
     "drift of the open block": {"drift.while_open": False},

@@ -85,6 +85,8 @@ class Start(_Checked):
         metadata={"unit": "share of the rest, stages", "why": "coarse and cheap first, then fine where points are"},
     )
     drift: float = _number(1.0, "κ", 0, 10, "how far splits may differ from the measure's: freely")
+    deeper: float = _number(60.0, "noise scales", 1, 1e6, "later rounds divide at once what seems to hold more")
+    parts: float = _number(2**18, "parts", 1, 2**24, "of noise at most for that, in a round; 1: none")
 
 
 @dataclass(frozen=True)
@@ -134,11 +136,13 @@ class BlockLength(_Checked):
     """How much must happen before a block is counted finely.
 
     The longer a block, the older what is known of it; the shorter, the more often the noise of a count is added. With
-    many points noise matters less: the balance moves as ``factor · (points · ε²)^(-1/4)``.
+    many points noise matters less: the balance moves as ``factor · (points · ε²)^(-1/4)``. Where all points are in few
+    places, a longer block knows no finer cells: see `policy.block_length`.
     """
 
     adapts: bool = _switch("the balance moves with points and ε; else it is `usual`")
     factor: float = _number(3.5, "share of all points", 0.01, 100, "of the formula above, chosen by trial")
+    by_places: bool = _switch("it is shorter where points are in so few finest cells that noise is small beside age")
     usual: float = _number(0.25, "share of all points", 0.01, 1, "the length if it does not adapt")
     least: float = _number(0.04, "share of all points", 0.001, 1, "no block is shorter")
     most: float = _number(0.6, "share of all points", 0.001, 10, "no block is longer")

@@ -97,11 +97,7 @@ class RefinementRule(Protocol):
 
 @dataclass(frozen=True)
 class RefinedCounts:
-    """The outcome of a fine count: nodes that tile the first ones, each with one part of noise, and what they sum to.
-
-    ``first_total`` is the sum of the first stage's counts: that of ``value`` plus the noise that was dropped.
-    """
+    """The outcome of a fine count: nodes that tile the first ones, each with one part of noise."""
 
     node: Ints
     value: Ints
-    first_total: int

@@ -49,7 +49,7 @@ def test_a_block_is_counted_from_its_ticks_and_then_forgotten() -> None:
     assert mechanism.take_tick(0, events([8]), 0.25) == 1
     assert mechanism.count_zones(0, np.array([2, 3]), 0.25).tolist() == [0, 1]  # a new batch
     fine = mechanism.count_block(0, Division(([2, 3], 1), ([2, 6, 7], 0)), 0.5)
-    assert (fine.node.tolist(), fine.value.tolist(), fine.first_total) == ([2, 6, 7], [2, 2, 0], 4)
+    assert (fine.node.tolist(), fine.value.tolist()) == ([2, 6, 7], [2, 2, 0])
     assert mechanism.count_block(0, Division(([1], 0)), 0.5).value.tolist() == [0]
     assert [draw.scale for draw in noise.draws][:3] == [4.0, 4.0, 4.0]
 

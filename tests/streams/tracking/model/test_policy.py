@@ -21,6 +21,7 @@ from phdstream.streams.tracking.model.policy import (
     due_threshold,
     expected_in_block,
     learning_from,
+    places_in_use,
     split_budget,
 )
 from phdstream.streams.tracking.model.split_tree import SplitTree
@@ -60,14 +61,39 @@ def test_with_drift_switched_off_it_changes_nothing(sign: int, score: float) -> 
 
 def test_blocks_are_shorter_the_less_noise_matters() -> None:
     totals, budgets, rule = [1e2, 1e4, 1e6, 1e8], [0.1, 1.0, 10.0], BlockLength()
-    lengths = np.array([[block_length(rule, total, budget) for total in totals] for budget in budgets])
+    lengths = np.array([[block_length(rule, total, budget, np.inf) for total in totals] for budget in budgets])
     assert (np.diff(lengths, axis=0) <= 0).all()
     assert (np.diff(lengths, axis=1) <= 0).all()
     assert (lengths >= 0.04).all()
     assert (lengths <= 0.6).all()
-    assert block_length(rule, 1e4, 1.0) == pytest.approx(block_length(rule, 1e6, 0.1))
+    assert block_length(rule, 1e4, 1.0, np.inf) == pytest.approx(block_length(rule, 1e6, 0.1, np.inf))
     fixed = replace(rule, adapts=False)
-    assert {block_length(fixed, total, budget) for total in totals for budget in budgets} == {0.25}
+    assert {block_length(fixed, total, budget, 9.0) for total in totals for budget in budgets} == {0.25}
+
+
+def test_blocks_are_shorter_where_points_are_in_few_places_and_noise_is_small() -> None:
+    """At the length where the noise of all counts and the chance of the open block are together least."""
+    number, places, epsilon = 12_000.0, 300.0, 8.0
+    lengths = np.linspace(0.02, 0.6, 5801)
+    age, noise = lengths * number / (2 * places), 2 / epsilon**2 / lengths
+    best = float(lengths[np.argmin(age + noise)])
+    assert block_length(BlockLength(least=0.01), number, epsilon, places) == pytest.approx(best, abs=1e-3)
+    assert block_length(BlockLength(), number, 0.5, places) == block_length(BlockLength(), number, 0.5, np.inf)
+    off = BlockLength(by_places=False)
+    assert block_length(off, number, epsilon, places) == block_length(off, number, epsilon, np.inf) > 2 * best
+    assert block_length(BlockLength(), number, epsilon, 0.0) == BlockLength().least
+
+
+def test_places_are_finest_cells_that_hold_points_if_nearly_all_do() -> None:
+    tree = BinaryTree(phd.Box([(0, 1), (0, 1)], depth=3))
+    nodes, even = np.arange(1, 8), np.zeros(7)
+    assert places_in_use(tree, SplitTree(nodes, even, even), 800.0, 0.2) == 8
+    one_side = np.array([1.0, *even[1:]])
+    assert places_in_use(tree, SplitTree(nodes, one_side, even), 800.0, 0.2) == 4
+    assert places_in_use(tree, SplitTree(nodes, even, even), 8 * 0.2, 0.2) == 0
+    coarse = SplitTree(nodes[:6], even[:6], even[:6])  # a quarter of the points is in a cell that could be divided
+    assert places_in_use(tree, coarse, 800.0, 0.2) == np.inf
+    assert places_in_use(tree, SplitTree.empty(), 800.0, 0.2) == np.inf
 
 
 def test_the_fewer_points_the_more_is_spent_on_totals_and_zones() -> None:

@@ -15,9 +15,10 @@ from phdstream.streams.private_codes import PrivateCodes, TickEvents
 from phdstream.streams.tracking.mechanism import Mechanism
 from phdstream.streams.tracking.model.least_squares import NoisyCounts
 from phdstream.streams.tracking.model.policy import expected_in_block
-from phdstream.streams.tracking.model.refinement import ExpectedCounts, Refinement
+from phdstream.streams.tracking.model.refinement import Deeper, ExpectedCounts, Refinement
 from phdstream.streams.tracking.model.split_tree import UNIFORM, SplitTree
 from phdstream.streams.tracking.parameters import FineCounts, Stages
+from phdstream.streams.tracking.pieces import Pieces
 from tests.noises import KnownNoise
 
 DEEP = BinaryTree(phd.Box([(0, 1)], depth=8))
@@ -37,12 +38,13 @@ def count(
     stages: Stages = STAGES,
     limit: int | None = None,
     rule: FineCounts | None = None,
+    deeper: Deeper | None = None,
 ) -> NoisyCounts:
     """Return the outcome of a fine count with ε = 1."""
     bits = expected.tree.total_bits
     mechanism = Mechanism(Budget(1.0, 0.0, 1.0), bits, noise)
     mechanism.take_start([TickEvents(PrivateCodes(bits, Fraction(1), codes), PrivateCodes(bits, Fraction(1)))])
-    plan = Refinement(rule or FineCounts(), expected, stages, 1.0, limit)
+    plan = Refinement(rule or FineCounts(), expected, stages, 1.0, limit, deeper=deeper)
     return plan.outcome(mechanism.count_start(plan, 1.0))
 
 
@@ -133,6 +135,63 @@ def test_what_holds_much_is_divided_as_often_as_it_may_be() -> None:
     here = (first <= 77) & (past > 77)
     assert DEEP.bits(found.node[here]).tolist() == [2 + 4]
     assert found.value[here][0] == pytest.approx(500, abs=20)
+
+
+WORLD = BinaryTree(phd.Box([(0, 1)], depth=30))
+LOOK, SHALLOW = Deeper(60.0, 2**16), ((20.0, 3), (10.0, 0))
+
+
+def in_one_place(seed: int, deeper: Deeper | None) -> tuple[NoisyCounts, int]:
+    """Count five thousand events of one place of a world; return how long its node is, too."""
+    number, place = 5000, 123_456_789
+    expected = ExpectedCounts(WORLD, np.array([1]), np.array([[number], [1.0]]), (UNIFORM, UNIFORM))
+    found = count(expected, np.full(number, place), phd.Simulation(seed), SHALLOW, deeper=deeper)
+    first, past = WORLD.code_range(found.node)
+    here = (first <= place) & (past > place)
+    assert found.value[here][0] == pytest.approx(number, abs=25)
+    return found, int(WORLD.bits(found.node[here])[0])
+
+
+def test_looking_deeper_finds_one_place_that_holds_everything() -> None:
+    for seed in range(20):
+        found, bits = in_one_place(seed, LOOK)
+        assert_tiles(WORLD, found.node)
+        assert bits == in_one_place(seed, None)[1] + 5
+        assert found.node.size < 2 * in_one_place(seed, None)[0].node.size  # noise opens hardly anything
+
+
+@pytest.mark.slow
+def test_looking_deeper_the_sum_is_unbiased_and_hardly_worse_known() -> None:
+    def errors(deeper: Deeper | None) -> Floats:
+        return np.array([in_one_place(seed, deeper)[0].value.sum() for seed in range(300)]) - 5000
+
+    shallow, deep = errors(None), errors(LOOK)
+    assert abs(deep.mean()) < 4 * deep.std() / np.sqrt(deep.size)
+    assert deep.std() < 1.5 * shallow.std()
+
+
+def test_looking_deeper_draws_no_more_parts_than_allowed_and_needs_no_noise() -> None:
+    noise = CountingParts()
+    for parts in (1, 300, 5000):
+        count(evenly(500.0), UNEVEN, noise, deeper=Deeper(60.0, parts))
+        assert noise.drawn[-1] <= max(parts, 32 * 8)  # without looking deeper 32 nodes have 8 parts each
+    found = count(evenly(500.0), UNEVEN, KnownNoise(), deeper=LOOK)
+    np.testing.assert_array_equal(found.value, true_counts(found.node))
+
+
+def test_what_is_not_divided_is_expected_to_hold_what_it_was() -> None:
+    before = evenly(100.0).opened(lambda nodes, _, bits: np.full(nodes.size, bits < 2), None)
+    after = before.corrected(np.array([500, 25, 0, 60]), np.full(4, 2.0), latitude=1.0)
+    after = after.opened(lambda nodes, _, bits: (nodes == 4) & (bits == 2), None).unless_whole(before)
+    assert after.node.tolist() == [5, 6, 7, 8, 9]
+    assert after.number == pytest.approx([25, 25, 25, 250, 250], abs=3)
+    plan = Refinement(FineCounts(), evenly(500.0), STAGES, 1.0, None, deeper=LOOK)
+    nodes, levels = plan.first()
+    assert levels > STAGES[0][1]
+    same = plan.refine(Pieces.whole(DEEP.total_bits, nodes, levels), np.full(nodes.size, 40))
+    assert same is not None
+    np.testing.assert_array_equal(same[0], nodes)
+    assert plan.expected.number == pytest.approx([500 / nodes.size] * nodes.size)
 
 
 def test_a_block_is_counted_where_its_events_are_expected() -> None:

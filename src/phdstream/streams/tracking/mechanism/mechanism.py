@@ -115,13 +115,12 @@ class Mechanism:
         exact = _Net([kind.spend(epsilon) for kind in events])
         noise = self.noise.divisible(scale_for(epsilon), pieces.parts, at=pieces.node)
         noisy = noise.add(exact.within(pieces.node), pieces.first, pieces.parts, at=pieces.node)
-        first_total = int(noisy.sum())
         while (division := rule.refine(pieces, noisy)) is not None:
             pieces = pieces.divided(*division)
             noisy = noise.add(exact.within(pieces.node), pieces.first, pieces.parts, at=pieces.node)
         if (pieces.levels > 0).any():
             raise StateError("a fine count ended with noise undivided: a bug, please report it.")
-        return RefinedCounts(pieces.node, noisy, first_total)
+        return RefinedCounts(pieces.node, noisy)
 
     def to_arrays(self) -> Arrays:
         """Return the events of the open block, and what each has spent, as plain arrays. **Private.**"""

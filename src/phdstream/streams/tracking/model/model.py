@@ -35,6 +35,7 @@ from phdstream.streams.tracking.model.policy import (
     due_threshold,
     expected_in_block,
     learning_from,
+    places_in_use,
     split_budget,
 )
 from phdstream.streams.tracking.model.refinement import ExpectedCounts, Refinement
@@ -113,12 +114,16 @@ class Model:
     def open_block(self, spending: Spending) -> None:
         """Choose the zones, and how much must happen until the next fine count; refresh the view."""
         total = self.totals.value
-        self._length = block_length(self.parameters.block_length, total, spending.fine_count)
+        places = self.fallback.first_sound([self._places, lambda: math.inf], lambda found: found >= 0)
+        self._length = block_length(self.parameters.block_length, total, spending.fine_count, places)
         zoning = self._choose_zones(self.parameters.zones.fill / spending.zones)
         variances = count_variance(spending.total), count_variance(spending.zones)
         self.blocks = [OpenBlock(sign, zoning, *variances) for sign in self._signs]
         self._opened, self._gone = self.splits, []
         self.refresh_view(total)
+
+    def _places(self) -> float:
+        return places_in_use(self._tree, self.splits, self.totals.value, self.parameters.thin)
 
     def _choose_zones(self, most: float) -> Zoning:
         def chosen() -> Zoning:

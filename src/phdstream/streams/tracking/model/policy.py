@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ import numpy as np
 from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains import ROOT
 from phdstream.domains.binary_tree import BinaryTree
+from phdstream.streams.tracking.model.descent import masses
 from phdstream.streams.tracking.model.emptiness import Emptiness
 from phdstream.streams.tracking.model.kalman import Learning
 from phdstream.streams.tracking.model.refinement import ExpectedCounts
@@ -26,9 +28,13 @@ __all__ = [
     "due_threshold",
     "expected_in_block",
     "learning_from",
+    "places_in_use",
     "prior_variance",
     "split_budget",
 ]
+
+_MOSTLY = 0.8
+"""So large a part of all points must be in finest cells, for these to be what limits."""
 
 
 class Spending(NamedTuple):
@@ -107,11 +113,46 @@ def split_budget(rule: BudgetSplit, total: float, epsilon: float) -> Spending:
     return Spending(for_total, for_zones, 1 - (for_total + for_zones))
 
 
-def block_length(rule: BlockLength, total: float, epsilon: float) -> float:
-    """Return how much must happen, relative to all points, before a block is counted finely with budget ``epsilon``."""
+def block_length(rule: BlockLength, total: float, epsilon: float, places: float) -> float:
+    """Return how much must happen, relative to all points, before a block is counted finely with budget ``epsilon``.
+
+    Where all points are in so few ``places``, finest cells, that a longer block could not count finer cells, the length
+    follows from noise and age alone. By the time n points came in blocks of m, a place has the noise of n/m counts, of
+    variance n/m · 2/ε², and of the open block, half full, only a share is known: of m/2 events in c places chance makes
+    m/2c. The sum is least for m = 2·√(n·c)/ε.
+
+    >>> rule = BlockLength()
+    >>> [round(block_length(rule, 10_000, epsilon, math.inf), 3) for epsilon in (1.0, 8.0)]
+    [0.35, 0.124]
+    >>> [round(block_length(rule, 10_000, epsilon, places=400), 3) for epsilon in (1.0, 8.0)]
+    [0.35, 0.05]
+    """
     if not rule.adapts:
         return rule.usual
-    return float(np.clip(rule.factor * (max(total, 1.0) * epsilon**2) ** -0.25, rule.least, rule.most))
+    number = max(total, 1.0)
+    length = rule.factor * (number * epsilon**2) ** -0.25
+    if rule.by_places:
+        length = min(length, 2 * math.sqrt(places / number) / epsilon)
+    return float(np.clip(length, rule.least, rule.most))
+
+
+def places_in_use(tree: BinaryTree, splits: SplitTree, total: float, thin: float) -> float:
+    """Return how many finest cells hold the points; inf if more than a fifth are in cells that could be divided.
+
+    >>> import phdstream as phd
+    >>> tree = BinaryTree(phd.Box([(0, 1), (0, 1)], depth=1))
+    >>> known = SplitTree(np.array([1]), np.array([0.5]), np.array([0.01]))
+    >>> places_in_use(tree, known, 100.0, 0.2), places_in_use(tree, SplitTree.empty(), 100.0, 0.2)
+    (2.0, inf)
+    """
+    last = np.searchsorted(splits.node, np.int64(1) << (tree.total_bits - 1))
+    if last == splits.node.size:
+        return math.inf
+    mass, contrast = masses(splits, total)[last:], splits.contrast[last:]
+    cells = np.concatenate([mass * (1 + contrast), mass * (1 - contrast)]) / 2
+    if cells.sum() < _MOSTLY * total:
+        return math.inf
+    return float((cells > thin).sum())
 
 
 def due_threshold(lengths: BlockLength, rule: Drift, length: float, score: float) -> float:

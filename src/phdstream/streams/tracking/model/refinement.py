@@ -4,17 +4,25 @@ Where events come was only *expected*, so nodes are counted in stages: first som
 was found than expected, divided further. The mechanism counts, with noise that can be divided; which nodes are divided
 is decided here, from the noisy counts of the stages before.
 
+**Looking deeper.** If all points may be in one building of a whole world, nodes that may be divided a few times find
+hardly more than its country. So at the start n nodes are first counted more roughly, each with up to n parts of noise:
+the sum of n parts hides √n, and one place that holds everything holds some times n. What then seems to hold very much
+is divided at once, and counted again less roughly, and so on. What is not divided is expected to hold what it was
+expected to before: its next count contains the noise of this one, and says more.
+
 **Dropped noise is given back.** A node that seems light is not divided, and drops most of its noise; one that seems
 heavy is divided, and keeps it. It seems heavy, too, if its noise happens to be large: so what is kept is too large
 on average. What was dropped is known, though: the first stage's counts minus the last one's. It is given back,
-the same to every node, and the sum of all counts is that of the first stage, which nothing was chosen by. So all counts
-share an error: of P parts of noise in all, those that n nodes did not keep, of variance (P - n)·v, each node has 1/n.
+the same to every node, and the sum of all counts is that of the first stage, which nothing was chosen by (except in
+looking deeper, where noise alone is hardly ever chosen). So all counts share an error: of P parts of noise in all,
+those that n nodes did not keep, of variance (P - n)·v, each node has 1/n.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,7 +34,17 @@ from phdstream.streams.tracking.model.walk import Opens, leaves_of
 from phdstream.streams.tracking.parameters import FineCounts, Stages
 from phdstream.streams.tracking.pieces import Pieces, RefinedCounts
 
-__all__ = ["ExpectedCounts", "Refinement"]
+__all__ = ["Deeper", "ExpectedCounts", "Refinement"]
+
+_DEEP_STEP = 3
+"""In looking deeper, each count may be divided so many times less than the one before."""
+
+
+class Deeper(NamedTuple):
+    """How to look deeper: what seems to hold more noise scales is divided; so many parts of noise are drawn at most."""
+
+    fill: float
+    parts: float
 
 
 @dataclass(frozen=True)
@@ -66,6 +84,19 @@ class ExpectedCounts:
         amounts = np.concatenate([self.amounts[:-1] * factor, self.amounts[-1:]])
         return ExpectedCounts(self.tree, self.node, amounts, self.densities)
 
+    def unless_whole(self, before: ExpectedCounts) -> ExpectedCounts:
+        """Return what is expected, but of nodes that were there ``before`` what was expected of them then."""
+        order = np.argsort(before.node, kind="stable")
+        at = order[np.minimum(np.searchsorted(before.node, self.node, sorter=order), order.size - 1)]
+        whole = before.node[at] == self.node
+        amounts = np.where(whole, before.amounts[:, at], self.amounts)
+        return ExpectedCounts(self.tree, self.node, amounts, self.densities)
+
+
+def _powers(number: int) -> int:
+    """Return the largest k with 2^k at most ``number``, or 0."""
+    return max(number, 1).bit_length() - 1
+
 
 class Refinement:
     """A `RefinementRule`: nodes expected to hold more than some times the noise are divided, stage by stage."""
@@ -78,31 +109,47 @@ class Refinement:
         epsilon: float,
         limit: int | None,
         drift: Floats | None = None,
+        deeper: Deeper | None = None,
     ) -> None:
-        self._rule, self._expected, self._epsilon, self._limit = rule, expected, epsilon, limit
-        self._drift = drift
+        self._rule, self.expected, self._epsilon, self._limit = rule, expected, epsilon, limit
+        self._drift, self._deeper = drift, deeper
         self._first, *self._later = stages
+        self._levels: list[int] = []
         self._empty: list[Ints] = []
-        self._parts = 0
+        self._parts, self._sum = 0, 0
 
     def first(self) -> tuple[Ints, int]:
         """Return the first stage's nodes, and how often each may be halved; fewer times if there are very many."""
         fill, levels = self._first
         self._open(lambda _, amounts, bits: self._heavy(amounts, bits, fill))
-        nodes = self._expected.node
+        nodes, deepest = self.expected.node, 0
+        number = max(nodes.size, 1)
         if self._limit is not None:  # parts of noise must not crowd the memory
-            parts = int(self._rule.parts_per_node) * self._limit // max(nodes.size, 1)
-            levels = min(levels, max(parts, 1).bit_length() - 1)
-        return nodes, levels
+            levels = min(levels, _powers(int(self._rule.parts_per_node) * self._limit // number))
+        if self._deeper is not None:
+            deepest = min(_powers(number), _powers(int(self._deeper.parts) // number))
+        first, *self._levels = [*range(deepest, levels, -_DEEP_STEP), levels]
+        return nodes, first
 
     def refine(self, pieces: Pieces, noisy: Ints) -> tuple[Ints, int] | None:
         """Return what the pieces are to be divided into, and how often that may be halved; None if no more."""
+        before, variance = self.expected, count_variance(self._epsilon) * pieces.parts.astype(np.float64)
+        if self._levels and self._deeper is not None:
+            self.expected = before.corrected(noisy, variance, self._rule.latitude)
+            self._open_pieces(pieces, self._deeper.fill)
+            self.expected = self.expected.unless_whole(before)
+            return self.expected.node, self._levels.pop(0)
+        if not self._parts:
+            self._parts, self._sum = int(pieces.parts.sum()), int(noisy.sum())
         if not self._later:
             return None
         fill, levels = self._later.pop(0)
-        self._parts = self._parts or int(pieces.parts.sum())
-        variance = count_variance(self._epsilon) * pieces.parts.astype(np.float64)
-        self._expected = self._expected.corrected(noisy, variance, self._rule.latitude)
+        self.expected = before.corrected(noisy, variance, self._rule.latitude)
+        self._open_pieces(pieces, fill)
+        return self.expected.node, levels
+
+    def _open_pieces(self, pieces: Pieces, fill: float) -> None:
+        """Open what is heavy, as far as the pieces' noise may be divided."""
 
         def heavy(nodes: Ints, amounts: Floats, bits: int) -> Bools:
             opened = self._heavy(amounts, bits, fill)
@@ -111,7 +158,6 @@ class Refinement:
             return opened
 
         self._open(heavy)
-        return self._expected.node, levels
 
     def _heavy(self, amounts: Floats, bits: int, fill: float) -> Bools:
         """Return which nodes are expected to hold so much that how they divide is worth counting.
@@ -128,9 +174,9 @@ class Refinement:
 
     def _open(self, opens: Opens) -> None:
         """Open nodes, and put those of measure zero aside: nothing can be there."""
-        expected = self._expected.opened(opens, self._limit)
+        expected = self.expected.opened(opens, self._limit)
         possible = expected.amounts[-1] > 0
-        self._expected = expected if possible.all() else expected.only(possible)
+        self.expected = expected if possible.all() else expected.only(possible)
         self._empty.append(expected.node[~possible])
 
     def outcome(self, counted: RefinedCounts) -> NoisyCounts:
@@ -139,7 +185,7 @@ class Refinement:
         variance = count_variance(self._epsilon)
         dropped, shared = 0.0, np.zeros((0, size))
         if self._rule.return_dropped_noise and size:
-            dropped = (counted.first_total - value.sum()) / size
+            dropped = (self._sum - value.sum()) / size
             shared = np.full((1, size), math.sqrt(max(self._parts - size, 0) * variance) / size)
         counts = NoisyCounts(counted.node, value + dropped, np.full(size, variance), shared)
         return NoisyCounts.concat(counts, NoisyCounts.known_empty(np.concatenate(self._empty)))

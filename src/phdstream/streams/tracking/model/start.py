@@ -19,7 +19,7 @@ from phdstream.streams.tracking.model.learning import learnt
 from phdstream.streams.tracking.model.least_squares import Layer, NoisyCounts, count_variance, weighted_least_squares
 from phdstream.streams.tracking.model.policy import prior_variance
 from phdstream.streams.tracking.model.prior import PriorDensity
-from phdstream.streams.tracking.model.refinement import ExpectedCounts, Refinement
+from phdstream.streams.tracking.model.refinement import Deeper, ExpectedCounts, Refinement
 from phdstream.streams.tracking.model.split_tree import UNIFORM, UNKNOWN, Density, SplitTree
 from phdstream.streams.tracking.parameters import Stages, TrackingParameters
 from phdstream.streams.tracking.pieces import RefinedCounts
@@ -62,7 +62,9 @@ class StartModel:
             densities = (self._prior, UNIFORM, UNIFORM)
         expected = ExpectedCounts(self._tree, np.array([ROOT]), amounts, densities)
         drift = None if self._prior is None else self._prior.worth_counting
-        return Refinement(self._parameters.fine_counts, expected, stages, epsilon, self._limit, drift)
+        rules, start = self._parameters.fine_counts, self._parameters.start
+        deeper = Deeper(start.deeper, start.parts) if self._layers else None  # the first round tells of large areas
+        return Refinement(rules, expected, stages, epsilon, self._limit, drift, deeper)
 
     def learn(self, rule: Refinement, counted: RefinedCounts) -> None:
         """Take a round's counts, and estimate everything anew from all counts so far."""
