@@ -7,11 +7,22 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Bools", "Floats", "Ints", "distinct", "found_in", "ragged"]
+__all__ = ["Bools", "Floats", "Ints", "distinct", "found_in", "positions", "ragged"]
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
+
+
+def positions(chosen: Bools) -> Ints:
+    """Return where a row of truths holds: as `numpy.flatnonzero`, which takes longer to begin.
+
+    To take elements by positions is quicker than by the truths themselves, and so is to put them.
+
+    >>> positions(np.array([True, False, True])).tolist()
+    [0, 2]
+    """
+    return chosen.nonzero()[0]
 
 
 def ragged(counts: Ints) -> tuple[Ints, Ints]:

@@ -12,6 +12,7 @@ from benchmarks.measure import Figure, exponent, machine, table
 from benchmarks.whole_run import whole_run
 
 import phdstream as phd
+from benchmarks import growth as ticks_by_size
 from benchmarks import kernels, ticks
 
 
@@ -65,6 +66,20 @@ def test_growth_is_fitted() -> None:
     figures = [Figure("a", "b", size, size**1.5, "c", 1.0) for size in (10, 100, 1000)]
     assert growth(figures) == {"a, b": pytest.approx(1.5)}
     assert growth(figures[:2]) == {}
+
+
+@pytest.mark.slow
+def test_what_ticks_cost_as_streams_grow_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "growth.json"
+    ticks_by_size.main(["--nodes", "2000", "4000", "--points", "20000", "--json", str(path)])
+    written, shown = json.loads(path.read_text()), capsys.readouterr().out
+    assert len(written["ticks"]) == 8
+    ended, place, *between = written["ticks"][:4]
+    assert 0 < place["touched"] < ended["touched"] <= ended["remembered"]
+    assert [tick["touched"] for tick in between] == [0, 0]
+    assert written["sample"]["points"] == pytest.approx(20_000, rel=0.01)
+    assert written["sample"]["MB at most"] >= written["sample"]["MB before"] > 1
+    assert "ends a block, everywhere: cost grows as nodes^" in shown
 
 
 def test_a_figure_is_a_ratio_of_the_same_run() -> None:

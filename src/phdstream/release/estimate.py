@@ -46,7 +46,8 @@ class Estimate:
         if self.uncounted is None:
             self.uncounted = np.zeros(self.node.size)
         if self.own is None:
-            self.own = np.where(self.leaf, self.count, 0.0)
+            leaf, self.own = np.flatnonzero(self.leaf), np.zeros(self.node.size)
+            self.own[leaf] = self.count[leaf]
 
     @classmethod
     def nothing(cls) -> Estimate:

@@ -56,7 +56,7 @@ class Beginning:
 
     def to_arrays(self) -> Arrays:
         """Return the prior's splits, while they are needed. Public."""
-        return {} if self.splits is None else nest("prior", vars(self.splits))
+        return {} if self.splits is None else nest("prior", self.splits.to_arrays())
 
     def restored(self, arrays: Arrays) -> Self:
         """Return the same with the splits that `to_arrays` gave."""

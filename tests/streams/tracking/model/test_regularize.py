@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import shapely
 import phdstream as phd
 from phdstream.domains.binary_tree import BinaryTree
 from phdstream.streams.tracking.model.emptiness import Emptiness
+from phdstream.streams.tracking.model.estimate import to_estimate
 from phdstream.streams.tracking.model.regularize import _tilted, regularize
 from phdstream.streams.tracking.model.split_tree import SplitTree
 from phdstream.streams.tracking.parameters import EmptyHalves, TrackingParameters
@@ -120,3 +122,19 @@ def test_slopes_multiply_the_odds_of_the_measure() -> None:
     np.testing.assert_allclose(odds[0], odds[1] * odds[2])
     np.testing.assert_array_equal(tilted[~inner], prior[~inner])
     np.testing.assert_array_equal(_tilted(np.zeros(37), slope[:, 0]), slope[:, 0])
+
+
+def test_a_view_searches_for_a_node_once_and_an_estimate_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    splits, search, needles = measured_splits(bump(12, 50_000), 1.0, 1), np.searchsorted, [0]
+
+    def counted(within: Any, sought: Any, *rest: Any, **options: Any) -> Any:
+        needles[0] += np.size(sought)
+        return search(within, sought, *rest, **options)
+
+    monkeypatch.setattr(np, "searchsorted", counted)
+    seen = view(PLANE, splits, 50_000)
+    assert splits.node.size <= needles[0] < 1.1 * splits.node.size  # each for its parent
+    needles[0] = 0
+    estimate = to_estimate(PLANE, seen, 50_000, 1.0, key=1, thin=0.2)
+    assert estimate.node.size > splits.node.size
+    assert needles[0] < 100

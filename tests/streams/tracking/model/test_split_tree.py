@@ -8,7 +8,7 @@ import shapely
 import phdstream as phd
 from phdstream.domains import Domain
 from phdstream.domains.binary_tree import BinaryTree
-from phdstream.streams.tracking.model.split_tree import UNKNOWN, SplitTree, masses
+from phdstream.streams.tracking.model.split_tree import UNKNOWN, SplitTree
 
 LINE = BinaryTree(phd.Box([(0, 1)], depth=6))
 
@@ -16,11 +16,6 @@ LINE = BinaryTree(phd.Box([(0, 1)], depth=6))
 def diamond() -> Domain:
     """Return a region with halves of measure zero on either side."""
     return phd.Region(shapely.Polygon([(0.5, 0), (1, 0.5), (0.5, 1), (0, 0.5)]), depth=8)
-
-
-def test_masses_fall_from_the_root() -> None:
-    splits = SplitTree(np.array([1, 2, 5]), np.array([0.6, -0.2, 0.9]), np.array([0.1, 0.1, 0.1]))
-    np.testing.assert_allclose(masses(LINE, splits, 100.0), [100, 80, 48])
 
 
 def test_what_was_not_measured_divides_as_the_measure_does() -> None:
@@ -54,3 +49,10 @@ def test_mended_splits_are_sound_and_keep_out_of_places_without_measure() -> Non
     np.testing.assert_array_equal(mended.contrast[first == 1], 1)
     np.testing.assert_array_equal(mended.contrast[first == 0], -1)
     np.testing.assert_array_equal(mended.contrast[0], 2 * first[0] - 1)
+
+
+def test_trees_of_the_same_nodes_share_their_links() -> None:
+    before = SplitTree(np.array([1, 2, 5]), np.array([0.1, 0.2, 0.3]), np.full(3, 0.5))
+    assert before.updated(np.array([2]), np.array([0.7]), np.array([0.1])).links is before.links
+    assert before.updated(np.array([3]), np.array([0.7]), np.array([0.1])).links is not before.links
+    assert sorted(before.to_arrays()) == ["contrast", "node", "variance"]

@@ -16,7 +16,8 @@ import numpy as np
 
 from phdstream.arrays import Bools, Floats
 from phdstream.domains.binary_tree import BinaryTree
-from phdstream.streams.tracking.model.split_tree import UNKNOWN, SplitTree, masses
+from phdstream.streams.tracking.model.descent import masses
+from phdstream.streams.tracking.model.split_tree import UNKNOWN, SplitTree
 from phdstream.streams.tracking.parameters import EmptyHalves
 
 __all__ = ["Emptiness"]
@@ -44,7 +45,7 @@ class Emptiness:
     @classmethod
     def seen_in(cls, rule: EmptyHalves, tree: BinaryTree, splits: SplitTree, total: float) -> Emptiness:
         """Return the emptiness of what is known so far."""
-        known = (np.sqrt(splits.variance) / 2 < rule.well_known) & (masses(tree, splits, total) > 0)
+        known = (np.sqrt(splits.variance) / 2 < rule.well_known) & (masses(splits, total) > 0)
         if known.sum() < rule.enough:
             return cls.untold(rule)
         part = float((_smaller(splits.contrast[known]) < rule.nearly_empty).mean())

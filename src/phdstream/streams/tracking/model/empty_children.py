@@ -17,13 +17,14 @@ few halves stand out, nor ever against the larger half.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from phdstream.arrays import Bools, Floats, Ints
-from phdstream.domains import ROOT
+from phdstream.arrays import Bools, Floats, Ints, positions
 from phdstream.domains.binary_tree import BinaryTree
+from phdstream.streams.tracking.model.descent import descend
 from phdstream.streams.tracking.model.emptiness import limit, within_limits
+from phdstream.streams.tracking.model.neighbours import Neighbours
 from phdstream.streams.tracking.model.split_tree import SplitTree
-from phdstream.streams.tracking.model.walk import walk
 from phdstream.streams.tracking.parameters import EmptyChildren, EmptyHalves
 
 __all__ = ["empty_children"]
@@ -41,77 +42,84 @@ def empty_children(
     """
     contrast = np.where(emptied, np.sign(splits.contrast), splits.contrast)
     if not rules[1].on:
-        return SplitTree(splits.node, contrast, splits.variance), emptied
-    judge = _Judge(rules, tree, SplitTree(splits.node, contrast, splits.variance), emptied.copy())
-    walk(tree.total_bits, np.array([ROOT]), np.array([[total], [0.0]]), judge.opens, judge.halve)
+        return splits.replaced(contrast, splits.variance), emptied
+    judge = _Judge(rules, tree, splits.replaced(contrast, splits.variance), emptied.copy())
+    descend(splits, np.array([[total], [0.0]]), judge.opens, judge.halve)
     return judge.splits, judge.emptied
 
 
 class _Judge:
-    """Walks down the tree; the rows of amounts are the masses and their variances."""
+    """Descends the tree; the rows of amounts are the masses and their variances."""
 
     def __init__(
         self, rules: tuple[EmptyHalves, EmptyChildren], tree: BinaryTree, splits: SplitTree, emptied: Bools
     ) -> None:
         self._limits, self._rule = rules
         self._tree, self.splits, self.emptied = tree, splits, emptied
+        self._neighbours = Neighbours(tree)
 
-    def opens(self, nodes: Ints, amounts: Floats, bits: int) -> Bools:
+    def opens(self, at: Ints, amounts: Floats, bits: int) -> Bools:
         """Say which nodes to judge: those that are known and hold enough."""
-        judged: Bools = self.splits.find(nodes)[1] & (amounts[0] > self._rule.thin)
+        judged: Bools = (at < self.splits.node.size) & (amounts[0] > self._rule.thin)
+        self._neighbours.go_on(at.size, positions(judged))
         return judged
 
-    def halve(self, nodes: Ints, amounts: Floats, bits: int) -> Floats:
+    def halve(self, at: Ints, amounts: Floats, bits: int) -> Floats:
         """Judge the nodes' smaller halves, and return what all halves hold."""
         mass, variance = amounts
-        at = self.splits.find(nodes)[0]
         contrast = self.splits.contrast[at]
         split_variance = mass**2 * np.minimum(self.splits.variance[at], 1) / 4
-        variances = _shares(contrast) ** 2 * variance[:, None] + split_variance[:, None]
-        empty = self._empty(nodes, bits, mass, contrast, np.sqrt(np.maximum(variances, 1e-9)))
-        self.emptied[at] |= empty
-        self.splits.contrast[at] = contrast = np.where(empty, np.sign(contrast), contrast)
-        return np.stack([_shares(contrast) * mass[:, None], variances])
+        shares = _shares(contrast)
+        variances = shares**2 * variance[:, None] + split_variance[:, None]
+        inside = shares * mass[:, None]
+        empty = self._empty(at, bits, mass, contrast, inside, np.sqrt(np.maximum(variances, 1e-9)))
+        self.emptied[at[empty]] = True
+        contrast[empty] = decided = np.sign(contrast[empty])
+        self.splits.contrast[at] = contrast
+        inside[empty] = _shares(decided) * mass[empty, None]
+        return np.stack([inside, variances])
 
-    def _empty(self, nodes: Ints, bits: int, mass: Floats, contrast: Floats, deviation: Floats) -> Bools:
+    def _empty(self, at: Ints, bits: int, mass: Floats, contrast: Floats, inside: Floats, deviation: Floats) -> Ints:
         """Return which nodes' smaller half is likely empty."""
-        rule, inside = self._rule, _shares(contrast) * mass[:, None]
-        told = (mass / 2 > rule.visible * deviation.max(axis=1))[:, None] & _possible(self._tree, nodes, bits)
-        solid = inside[told & (inside > rule.stands_out * deviation)]
+        rule = self._rule
+        visible = (mass / 2 > rule.visible * np.maximum(*deviation.T))[:, None]
+        told = positions((visible & _possible(self._tree, self.splits.node[at], bits)).ravel())
+        held, width = inside.ravel()[told], deviation.ravel()[told]
+        solid = held[positions(held > rule.stands_out * width)]
         empty = np.zeros(inside.shape, dtype=bool)
         if solid.size < rule.enough:
-            return empty[:, 0]
-        count, width = inside / deviation, float(np.median(solid)) / deviation
-        bare, overall = self._bare_sides(nodes, bits, mass, inside), self._part_empty(count[told], width[told])
+            return told[:0]
+        count, width = held / width, float(np.median(solid)) / width
+        bare, overall = self._bare_sides(bits, mass, inside).ravel()[told], self._part_empty(count, width)
         for sides in range(bare.max() + 1):
-            group = told & (bare == sides)
-            if (size := int(group.sum())) > 0:
-                own = self._part_empty(count[group], width[group])
-                part = (size * own + rule.enough * overall) / (size + rule.enough)
-                empty[group] = count[group] < limit(self._limits, part, width[group])
+            group = positions(bare == sides)
+            if (size := group.size) > 0:
+                alike, wide = count[group], width[group]
+                part = (size * self._part_empty(alike, wide) + rule.enough * overall) / (size + rule.enough)
+                empty.ravel()[told[group]] = alike < limit(self._limits, part, wide)
         first, second = empty.T
-        smaller: Bools = np.where(contrast > 0, second & ~first, first & ~second & (contrast < 0))
-        return smaller
+        return positions(np.where(contrast > 0, second & ~first, first & ~second & (contrast < 0)))
 
     def _part_empty(self, count: Floats, width: Floats) -> float:
         return within_limits(self._limits, part_empty(count, width))
 
-    def _bare_sides(self, nodes: Ints, bits: int, mass: Floats, inside: Floats) -> Ints:
+    def _bare_sides(self, bits: int, mass: Floats, inside: Floats) -> NDArray[np.int8]:
         """Return how many neighbours of each half hold little, or are not divided.
 
         A half's neighbours are its node's, on its side, along the coordinate halved here, and, of the half's own
         length, both along the coordinate halved next.
         """
-        tree, bare = self._tree, np.zeros(inside.shape, dtype=np.int64)
+        tree = self._tree
+        bare: NDArray[np.int8] = np.zeros(inside.shape, dtype=np.int8)
         if not tree.axes:
             return bare
-        little = self._rule.little * mass
-        for side, beside in enumerate(_beside(tree, nodes, bits, mass)):
-            bare[:, side] += beside < little
+        little, held = self._rule.little * mass, np.append(mass, 0.0)  # at -1: of a neighbour that is not there
+        for side, beside in enumerate(self._neighbours.among_opened(tree.axes[bits])):
+            bare[:, side] += held[beside] < little
         if bits + 1 < tree.total_bits and tree.axes[bits] != tree.axes[bits + 1]:
-            halves = np.stack([2 * nodes, 2 * nodes + 1], axis=1).ravel()
-            for beside in _beside(tree, halves, bits + 1, inside.ravel()):
-                bare += beside.reshape(inside.shape) < little[:, None] / 2
+            held = np.append(inside, np.zeros((1, 2)), axis=0)
+            for beside in self._neighbours.among_opened(tree.axes[bits + 1]):
+                bare += held[beside] < little[:, None] / 2
         return bare
 
 
@@ -139,12 +147,3 @@ def _possible(tree: BinaryTree, nodes: Ints, bits: int) -> Bools:
         return np.ones((nodes.size, 2), dtype=bool)
     first = tree.first_share(nodes, bits)
     return np.stack([first > 0, first < 1], axis=1)
-
-
-def _beside(tree: BinaryTree, nodes: Ints, bits: int, mass: Floats) -> list[Floats]:
-    """Return what the neighbours before and after each node hold; nothing if they are not among the nodes."""
-    found = []
-    for neighbours, there in tree.neighbours(nodes, bits):
-        at = np.minimum(np.searchsorted(nodes, neighbours), nodes.size - 1)
-        found.append(np.where(there & (nodes[at] == neighbours), mass[at], 0.0))
-    return found

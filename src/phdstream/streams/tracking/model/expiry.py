@@ -60,7 +60,7 @@ class Expiring:
         """Return what is remembered as plain arrays."""
         arrays = {"ticks": np.array(self.ticks, dtype=np.int64)}
         for i, block in enumerate(self.blocks):
-            arrays |= nest(str(i), vars(block))
+            arrays |= nest(str(i), block.to_arrays())
         return arrays
 
     @classmethod

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from phdstream.arrays import Bools, Floats, Ints
+from phdstream.arrays import Bools, Floats, Ints, positions
 from phdstream.domains import ROOT
 from phdstream.domains.binary_tree import BinaryTree
 from phdstream.streams.tracking.model.least_squares import KNOWN_EMPTY, Layer
@@ -113,7 +113,7 @@ class _Update:
             contrast, variance, mass, change, self._layers[bits + 1], self._learning
         )
         self.learnt.append((nodes, contrast, variance))
-        told = (believed > _BELIEVED) & (change > 0)
+        told = positions((believed > _BELIEVED) & (change > 0))
         amount = change[told]
         own = np.clip(difference[told] / amount, -1, 1)
         own_variance = (believed * noise)[told] / amount**2 + (1 - own**2) / amount

@@ -19,6 +19,7 @@ from phdstream.domains.binary_tree import BinaryTree
 from phdstream.release.estimate import Estimate
 from phdstream.release.soundness import Fallback, total_alone
 from phdstream.streams.state import Arrays, nest, unnest
+from phdstream.streams.tracking.model.descent import masses
 from phdstream.streams.tracking.model.emptiness import Emptiness
 from phdstream.streams.tracking.model.estimate import to_estimate
 from phdstream.streams.tracking.model.expiry import Expiring, without
@@ -39,7 +40,7 @@ from phdstream.streams.tracking.model.policy import (
 )
 from phdstream.streams.tracking.model.refinement import ExpectedCounts, Refinement
 from phdstream.streams.tracking.model.regularize import regularize
-from phdstream.streams.tracking.model.split_tree import UNIFORM, SplitTree, masses
+from phdstream.streams.tracking.model.split_tree import UNIFORM, SplitTree
 from phdstream.streams.tracking.model.start import StartModel
 from phdstream.streams.tracking.model.totals import Totals
 from phdstream.streams.tracking.parameters import TrackingParameters
@@ -195,7 +196,7 @@ class Model:
         splits = self.splits
         if splits.node.size > self._limit:
             mass = self.fallback.first_sound(
-                [lambda: masses(self._tree, splits, self.totals.value), lambda: -splits.node.astype(np.float64)],
+                [lambda: masses(splits, self.totals.value), lambda: -splits.node.astype(np.float64)],
                 lambda found: bool(np.isfinite(found).all()),
             )
             kept = np.zeros(splits.node.size, dtype=bool)
@@ -249,10 +250,10 @@ class Model:
         """Return what is known as plain data and arrays: splits as the block began, and what expired since."""
         own: dict[str, Any] = {"length": self._length, "drift_scores": list(self.drift_scores), "blocks": []}
         own["viewed_at"] = self.viewed_at
-        arrays = nest("splits", vars(self._opened)) | {"totals": self.totals.to_array()}
+        arrays = nest("splits", self._opened.to_arrays()) | {"totals": self.totals.to_array()}
         own["gone"] = [[mass, amount] for _, mass, amount in self._gone]
         for i, (gone, _, _) in enumerate(self._gone):
-            arrays |= nest(f"gone{i}", vars(gone))
+            arrays |= nest(f"gone{i}", gone.to_arrays())
         arrays |= nest("expiring", self._expiring.to_arrays())
         for i, block in enumerate(self.blocks):
             numbers, columns = block.to_state()

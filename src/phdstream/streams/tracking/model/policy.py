@@ -11,10 +11,11 @@ import numpy as np
 from phdstream.arrays import Bools, Floats, Ints
 from phdstream.domains import ROOT
 from phdstream.domains.binary_tree import BinaryTree
+from phdstream.streams.tracking.model.descent import masses
 from phdstream.streams.tracking.model.emptiness import Emptiness
 from phdstream.streams.tracking.model.kalman import Learning
 from phdstream.streams.tracking.model.refinement import ExpectedCounts
-from phdstream.streams.tracking.model.split_tree import UNIFORM, UNKNOWN, SplitTree, by_contrast, masses
+from phdstream.streams.tracking.model.split_tree import UNIFORM, UNKNOWN, SplitTree, by_contrast
 from phdstream.streams.tracking.model.walk import leaves_of
 from phdstream.streams.tracking.parameters import BlockLength, BudgetSplit, Drift, Filter, TrackingParameters
 
@@ -147,7 +148,7 @@ def places_in_use(tree: BinaryTree, splits: SplitTree, total: float, thin: float
     last = np.searchsorted(splits.node, np.int64(1) << (tree.total_bits - 1))
     if last == splits.node.size:
         return math.inf
-    mass, contrast = masses(tree, splits, total)[last:], splits.contrast[last:]
+    mass, contrast = masses(splits, total)[last:], splits.contrast[last:]
     cells = np.concatenate([mass * (1 + contrast), mass * (1 - contrast)]) / 2
     if cells.sum() < _MOSTLY * total:
         return math.inf

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from phdstream.arrays import Bools, Floats, Ints
+from phdstream.arrays import Bools, Floats, Ints, positions
 from phdstream.domains.binary_tree import BinaryTree
 from phdstream.streams.tracking.model.least_squares import NoisyCounts, count_variance
 from phdstream.streams.tracking.model.split_tree import Density, by_contrast
@@ -152,7 +152,9 @@ class Refinement:
         """Open what is heavy, as far as the pieces' noise may be divided."""
 
         def heavy(nodes: Ints, amounts: Floats, bits: int) -> Bools:
-            opened: Bools = self._heavy(amounts, bits, fill) & pieces.may_halve(nodes, bits)
+            opened = self._heavy(amounts, bits, fill)
+            some = positions(opened)
+            opened[some] = pieces.may_halve(nodes[some], bits)
             return opened
 
         self._open(heavy)
@@ -174,7 +176,7 @@ class Refinement:
         """Open nodes, and put those of measure zero aside: nothing can be there."""
         expected = self.expected.opened(opens, self._limit)
         possible = expected.amounts[-1] > 0
-        self.expected = expected.only(possible)
+        self.expected = expected if possible.all() else expected.only(possible)
         self._empty.append(expected.node[~possible])
 
     def outcome(self, counted: RefinedCounts) -> NoisyCounts:

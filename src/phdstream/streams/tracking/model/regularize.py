@@ -15,12 +15,16 @@ codes halve coordinates in turn (boxes, regions). What is known is not changed: 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from phdstream.arrays import Bools, Floats, Ints
+from phdstream.arrays import Bools, Floats, Ints, positions
 from phdstream.domains import ROOT
 from phdstream.domains.binary_tree import BinaryTree
+from phdstream.streams.tracking.model.descent import Places
 from phdstream.streams.tracking.model.emptiness import Emptiness
 from phdstream.streams.tracking.model.empty_children import empty_children
+from phdstream.streams.tracking.model.links import Links
+from phdstream.streams.tracking.model.neighbours import Neighbours
 from phdstream.streams.tracking.model.split_tree import UNIFORM, SplitTree, by_contrast
 from phdstream.streams.tracking.model.walk import walk
 from phdstream.streams.tracking.parameters import Smoothing, TrackingParameters
@@ -43,60 +47,75 @@ def regularize(
     decided, emptied = empty_children(rules, tree, splits, total, likely)
     if not rule.on or not tree.axes or 2 ** (rule.halvings + 1) * splits.node.size > limit:
         return decided
-    smoother = _Smoother(rule, decided, emptied)
+    smoother = _Smoother(rule, tree, decided, emptied)
     start = np.array([[total], [1.0]])
-    halve = by_contrast(tree, (smoother, UNIFORM))
-    walk(tree.total_bits, np.array([ROOT]), start, smoother.opens, halve)
-    return smoother.result()
+    walk(tree.total_bits, np.array([ROOT]), start, smoother.opens, by_contrast(tree, (smoother, UNIFORM)))
+    return smoother.result() or decided
 
 
 class _Smoother:
     """Walks down the tree level by level; gives each node that is opened its smoothed contrast."""
 
-    def __init__(self, rule: Smoothing, splits: SplitTree, emptied: Bools) -> None:
+    def __init__(self, rule: Smoothing, tree: BinaryTree, splits: SplitTree, emptied: Bools) -> None:
         self._rule, self._splits, self._emptied = rule, splits, emptied
-        self._ended: tuple[Ints, Floats] = np.zeros(0, np.int64), np.zeros(0)
-        self._here: Ints = np.zeros(0, np.int64)
+        self._places, self._neighbours = Places(splits), Neighbours(tree)
+        self._opened: Ints = np.zeros(1, np.int64)
+        self._lately: NDArray[np.uint8] = np.zeros(1, np.uint8)
+        """One bit for a node that is known, the next for one whose parent is, and so on."""
         self._mass: Floats = np.zeros(0)
-        self._measure: Floats = np.zeros(0)
-        self._found: Ints = np.zeros(0, np.int64)
-        self._measured: Bools = np.zeros(0, dtype=bool)
-        self._ruggedness = 1.0
-        self._parts: list[tuple[Ints, Floats, Floats]] = []
+        self._density: Floats = np.full(1, np.nan)
+        self._first, self._ruggedness = 0, 1.0
+        self._parts: list[tuple[Ints, Ints, Floats, Floats]] = []
+        self._above = self._so_far = 0  # where the last level's nodes begin among all those opened, and their number
 
-    def result(self) -> SplitTree:
-        """Return all smoothed contrasts."""
+    def result(self) -> SplitTree | None:
+        """Return all smoothed contrasts, if there are any."""
         if not self._parts:
-            return self._splits
-        node, contrast, variance = (np.concatenate(column) for column in zip(*self._parts, strict=True))
-        return SplitTree(node, contrast, variance)
+            return None
+        slots, node, contrast, variance = (np.concatenate(column) for column in zip(*self._parts, strict=True))
+        return SplitTree.linked(Links.of_walk(node, slots[1:]), node, contrast, variance)
 
     def opens(self, nodes: Ints, amounts: Floats, bits: int) -> Bools:
         """Say which nodes to halve, and remember the level."""
-        self._here, (self._mass, self._measure) = nodes, amounts
-        self._found, self._measured = self._splits.find(nodes)
-        near = self._splits.find(nodes >> self._rule.halvings)[1]
-        measured = self._measured & (self._mass > self._rule.thin)
-        opened: Bools = measured | (near & (self._mass > self._rule.worth_halving))
+        self._mass, measure = amounts
+        known = self._places.go_on(nodes)
+        before: NDArray[np.uint8] = np.repeat(self._lately[self._opened], 2)[: nodes.size]
+        self._lately = (before << 1 | known).astype(np.uint8)
+        near = (self._lately >> self._rule.halvings) & 1 == 1
+        opened: Bools = (known & (self._mass > self._rule.thin)) | (near & (self._mass > self._rule.worth_halving))
+        self._opened = positions(opened)
+        self._first = self._neighbours.go_on(nodes.size, self._opened)
+        self._remember(measure)
         return opened
+
+    def _remember(self, measure: Floats) -> None:
+        """Remember the densities of the level's nodes; NaN where there is no measure, and so nothing to tell."""
+        first, past = self._first, self._first + measure.size
+        if self._density.size < past:
+            self._density = np.append(self._density, np.empty(past))
+        np.divide(self._mass, np.where(measure > _FAINT, measure, np.nan), out=self._density[first:past])
 
     def of(self, tree: BinaryTree, nodes: Ints, bits: int) -> tuple[Floats, Floats]:
         """Return the smoothed contrasts of the opened nodes of this level, and their variances."""
-        at = np.searchsorted(self._here, nodes)
-        mass, prior = self._mass[at], 2 * tree.first_share(nodes, bits) - 1
-        prior = _tilted(prior, self._slope(tree, nodes, at, bits))
-        found, measured = self._found[at], self._measured[at]
-        contrast, variance = self._splits.contrast[found], self._splits.variance[found]  # where measured
-        chance = 1 / np.maximum(mass, self._rule.thin)
-        if measured.any():
-            self._learn((contrast - prior)[measured], (variance + chance)[measured])
+        contrast = 2 * tree.first_share(nodes, bits) - 1
+        contrast = _tilted(contrast, self._slope(tree.axes[bits]))
+        chance = 1 / np.maximum(self._mass[self._opened], self._rule.thin)
+        at = self._places.open(self._opened)
+        measured = positions(at < self._splits.node.size)
+        at = at[measured]
+        prior, noise = contrast[measured], self._splits.variance[at]
+        deviation = self._splits.contrast[at] - prior
+        if measured.size:
+            self._learn(deviation, noise + chance[measured])
         spread = chance + self._ruggedness
-        gain = np.where(measured & self._emptied[found], 1.0, spread / (spread + variance))
-        contrast = np.where(measured, prior + gain * (contrast - prior), prior)
+        variance = np.minimum(spread, 1.0)
+        gain = spread[measured] / (spread[measured] + noise)
+        gain[self._emptied[at]] = 1.0
+        contrast[measured] = prior + gain * deviation
+        variance[measured] = gain * noise
         contrast = np.clip(contrast, -1, 1)  # rounding must not leave that
-        variance = np.where(measured, gain * variance, np.minimum(spread, 1.0))
-        self._parts.append((nodes, contrast, variance))
-        self._end(tree, np.delete(np.arange(self._here.size), at), bits)
+        self._parts.append((2 * self._above + self._opened, nodes, contrast, variance))
+        self._above, self._so_far = self._so_far, self._so_far + nodes.size
         return contrast, variance
 
     def _learn(self, deviation: Floats, explained: Floats) -> None:
@@ -107,33 +126,18 @@ class _Smoother:
         error = np.sqrt(2 * ((weight * (explained + rugged)) ** 2).sum())
         self._ruggedness = rugged + self._rule.caution * float(error)
 
-    def _slope(self, tree: BinaryTree, nodes: Ints, at: Ints, bits: int) -> Floats:
-        """Return the contrasts that the densities of the neighbours suggest."""
-        density = self._density()
-        starts, densities = self._ended
-        starts = np.concatenate([starts, tree.code_range(self._here, bits)[0]])
-        order = np.argsort(starts, kind="stable")
-        starts, densities = starts[order], np.concatenate([densities, density])[order]
-        own = density[at]
-        before, after = (
-            np.where(there, densities[np.searchsorted(starts, tree.code_range(beside, bits)[0], "right") - 1], np.nan)
-            for beside, there in tree.neighbours(nodes, bits)
-        )
-        before, after = (np.where(np.isnan(density), own, density) for density in (before, after))
-        slope = np.divide(before - after, 8 * own, out=np.zeros(own.size), where=own > 0)
+    def _slope(self, axis: int) -> Floats:
+        """Return the contrasts that the densities of the neighbours along a coordinate suggest."""
+        own = self._density[self._first + self._opened]
+        before, after = (self._density[cells] for cells in self._neighbours.cells(axis))
+        for density in (before, after):
+            nothing = positions(np.isnan(density))
+            density[nothing] = own[nothing]
+        some = own > 0
+        slope = (before - after) / (8 * np.where(some, own, 1.0))
+        slope[~some] = 0.0
         limited: Floats = np.clip(slope, -self._rule.steepest, self._rule.steepest)
         return limited
-
-    def _density(self) -> Floats:
-        """Return the densities of the level's nodes; NaN where there is no measure, and so nothing to tell."""
-        unknown: Floats = np.full(self._mass.size, np.nan)
-        return np.divide(self._mass, self._measure, out=unknown, where=self._measure > _FAINT)
-
-    def _end(self, tree: BinaryTree, ended: Ints, bits: int) -> None:
-        """Remember the densities of nodes that are not halved."""
-        starts, densities = self._ended
-        first = tree.code_range(self._here[ended], bits)[0]
-        self._ended = np.concatenate([starts, first]), np.concatenate([densities, self._density()[ended]])
 
 
 def _tilted(prior: Floats, slope: Floats) -> Floats:

@@ -8,17 +8,19 @@ density on the whole tree: ``mass(half) = mass(node) · (1 ± contrast)/2``. Pub
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
-from phdstream.arrays import Bools, Floats, Ints
+from phdstream.arrays import Bools, Floats, Ints, positions
 from phdstream.domains.binary_tree import BinaryTree
 from phdstream.domains.prefixes import prefix_length
-from phdstream.streams.tracking.model.walk import Halve, walk
+from phdstream.streams.state import Arrays
+from phdstream.streams.tracking.model.links import Links
+from phdstream.streams.tracking.model.walk import Halve
 
-__all__ = ["UNIFORM", "UNKNOWN", "Density", "SplitTree", "by_contrast", "masses"]
+__all__ = ["UNIFORM", "UNKNOWN", "Density", "SplitTree", "by_contrast"]
 
 UNKNOWN = 20.0
 """The contrast variance of a node about which nothing is known: far more than any contrast can differ from another."""
@@ -38,6 +40,17 @@ class SplitTree:
     node: Ints
     contrast: Floats
     variance: Floats
+    links: Links = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "links", Links(self.node))
+
+    @classmethod
+    def linked(cls, links: Links, node: Ints, contrast: Floats, variance: Floats) -> SplitTree:
+        """Return a tree whose links are known."""
+        tree = cls(node, contrast, variance)
+        object.__setattr__(tree, "links", links)
+        return tree
 
     @classmethod
     def empty(cls) -> SplitTree:
@@ -46,28 +59,41 @@ class SplitTree:
 
     def of(self, tree: BinaryTree, nodes: Ints, bits: int) -> tuple[Floats, Floats]:
         """Return the contrasts, and their variances, of nodes of one length, in order and all different."""
-        at, known = self.find(nodes)
-        contrast, variance = np.zeros(nodes.size), np.full(nodes.size, UNKNOWN)
-        if not known.all() and not tree.even:
-            contrast[~known] = 2 * tree.first_share(nodes[~known], bits) - 1
-        contrast[known], variance[known] = self.contrast[at[known]], self.variance[at[known]]
+        at, found = self.find(nodes)
+        known, contrast, variance = positions(found), np.zeros(nodes.size), np.full(nodes.size, UNKNOWN)
+        if known.size < nodes.size and not tree.even:
+            contrast[~found] = 2 * tree.first_share(nodes[~found], bits) - 1
+        at = at[known]
+        contrast[known], variance[known] = self.contrast[at], self.variance[at]
         return contrast, variance
+
+    def to_arrays(self) -> Arrays:
+        """Return the tree as plain arrays."""
+        return {"node": self.node, "contrast": self.contrast, "variance": self.variance}
 
     def find(self, nodes: Ints) -> tuple[Ints, Bools]:
         """Return where each node is among the measured ones, and whether it is."""
-        if not self.node.size:
-            return np.zeros(nodes.size, np.int64), np.zeros(nodes.size, dtype=bool)
-        at = np.minimum(np.searchsorted(self.node, nodes), self.node.size - 1)
-        return at, self.node[at] == nodes
+        return self.links.find(nodes)
 
     def updated(self, node: Ints, contrast: Floats, variance: Floats) -> SplitTree:
         """Return the tree with some nodes' contrasts replaced or added."""
-        rest = ~np.isin(self.node, node, assume_unique=True)
-        nodes = np.concatenate([self.node[rest], node])
+        at, found = self.find(node)
+        known, new = positions(found), positions(~found)
+        columns = [self.contrast.copy(), self.variance.copy()]
+        for column, values in zip(columns, (contrast, variance), strict=True):
+            column[at[known]] = values[known]
+        if not new.size:
+            return self.replaced(*columns)
+        nodes = np.append(self.node, node[new])
         order = np.argsort(nodes, kind="stable")  # two runs in order: quickly merged
-        contrast = np.concatenate([self.contrast[rest], contrast])
-        variance = np.concatenate([self.variance[rest], variance])
-        return SplitTree(nodes[order], contrast[order], variance[order])
+        contrasts, variances = (
+            np.append(column, values[new])[order] for column, values in zip(columns, (contrast, variance), strict=True)
+        )
+        return SplitTree(nodes[order], contrasts, variances)
+
+    def replaced(self, contrast: Floats, variance: Floats) -> SplitTree:
+        """Return a tree of the same nodes."""
+        return SplitTree.linked(self.links, self.node, contrast, variance)
 
     def only(self, kept: Bools) -> SplitTree:
         """Return some of the nodes."""
@@ -87,11 +113,11 @@ class SplitTree:
         lost = ~(np.isfinite(self.contrast) & np.isfinite(self.variance))
         lengths = prefix_length(self.node)
         for bits in np.unique(lengths).tolist():
-            at = np.flatnonzero(lengths == bits)
+            at = positions(lengths == bits)
             measure, unknown = UNIFORM.of(tree, self.node[at], bits)
             contrast[at] = np.where(lost[at] | (np.abs(measure) == 1), measure, contrast[at])
             variance[at] = np.where(lost[at], unknown, variance[at])
-        return SplitTree(self.node, contrast, variance)
+        return self.replaced(contrast, variance)
 
 
 UNIFORM = SplitTree.empty()
@@ -102,23 +128,14 @@ def by_contrast(tree: BinaryTree, densities: tuple[Density, ...]) -> Halve:
     """Return what divides rows of amounts between halves, each row by its own density."""
 
     def halve(nodes: Ints, amounts: Floats, bits: int) -> Floats:
-        contrast = np.stack([density.of(tree, nodes, bits)[0] for density in densities])
-        return np.stack([amounts * (1 + contrast) / 2, amounts * (1 - contrast) / 2], axis=2)
+        halves = np.empty((len(densities), nodes.size, 2))
+        for row, density in enumerate(densities):
+            if density is UNIFORM and tree.even:
+                halves[row] = (amounts[row] / 2)[:, None]
+            else:
+                contrast = density.of(tree, nodes, bits)[0]
+                halves[row, :, 0] = amounts[row] * (1 + contrast) / 2
+                halves[row, :, 1] = amounts[row] * (1 - contrast) / 2
+        return halves
 
     return halve
-
-
-def masses(tree: BinaryTree, splits: SplitTree, total: float) -> Floats:
-    """Return how many points each known node holds; one below a forgotten node is reached by measure.
-
-    A half never holds more than the whole, so forgetting the lightest nodes forgets whole subtrees.
-    """
-    mass = np.zeros(splits.node.size)
-
-    def note(nodes: Ints, amounts: Floats, bits: int) -> Bools:
-        at, known = splits.find(nodes)
-        mass[at[known]] = amounts[0, known]
-        return known
-
-    walk(tree.total_bits, np.array([1]), np.array([[total]]), note, by_contrast(tree, (splits,)))
-    return mass

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
 
-from phdstream.arrays import Bools, Floats, Ints
+from phdstream.arrays import Bools, Floats, Ints, positions
 from phdstream.domains.prefixes import prefix_length
 
 __all__ = ["Halve", "Opens", "leaves_of", "walk"]
@@ -17,6 +18,7 @@ Opens: TypeAlias = Callable[[Ints, Floats, int], Bools]
 Halve: TypeAlias = Callable[[Ints, Floats, int], Floats]
 """``halve(nodes, amounts, bits)``: the amounts of the opened nodes' halves, an array (rows, nodes, 2)."""
 _Ends: TypeAlias = Callable[[Ints, Floats], None]
+_NONE: Ints = np.zeros(0, np.int64)
 
 
 def walk(
@@ -33,25 +35,28 @@ def walk(
     ``amounts`` has rows of one number for each node. The nodes to begin with may be of any lengths, none inside
     another. No more are opened once that would make more than ``limit``.
     """
-    order = np.argsort(nodes, kind="stable")
-    waiting, brought = nodes[order], amounts[:, order]
-    lengths = prefix_length(waiting)
+    waiting, brought = _in_order(nodes, amounts)
+    begins = _begins(waiting, total_bits)
     here, carried, number = waiting[:0], brought[:, :0], 0
-    for bits in range(int(lengths[0]), total_bits + 1):
-        here, carried = _merge(here, carried, waiting[lengths == bits], brought[:, lengths == bits])
-        opened = opens(here, carried, bits) & (bits < total_bits)
-        many = int(np.count_nonzero(opened))
-        if limit is not None and number + here.size + many + int((lengths > bits).sum()) > limit:
-            opened, many = np.zeros(here.size, dtype=bool), 0
-        number += here.size - many
+    for bits in range(int(prefix_length(waiting[:1])[0]), total_bits + 1):
+        joining = slice(*begins[bits : bits + 2])
+        here, carried = _merge(here, carried, waiting[joining], brought[:, joining])
+        asked, later = opens(here, carried, bits), int(waiting.size - joining.stop)
+        opened = positions(asked) if bits < total_bits else _NONE  # positions are quicker than a mask
+        if limit is not None and number + here.size + opened.size + later > limit:
+            opened = _NONE
+        number += here.size - opened.size
         if ends is not None:
-            ends(here[~opened], carried[:, ~opened])
-        if many < here.size:
-            here, carried = here[opened], carried[:, opened]
-        if many:
+            left = np.ones(here.size, dtype=bool)
+            left[opened] = False
+            ended = positions(left)
+            ends(here[ended], carried.take(ended, axis=1))
+        if opened.size < here.size:
+            here, carried = here[opened], carried.take(opened, axis=1)
+        if opened.size:
             carried = halve(here, carried, bits).reshape(len(amounts), -1)
             here = _halves(here)
-        elif bits >= lengths[-1]:
+        elif not later:
             break
 
 
@@ -64,15 +69,28 @@ def leaves_of(
     >>> leaves_of(3, np.array([1]), np.array([[8.0]]), lambda nodes, amounts, bits: amounts[0] > 4, evenly)
     (array([2, 3]), array([[4., 4.]]))
     """
-    found: list[Ints] = []
-    left: list[Floats] = []
+    if (nodes[1:] < nodes[:-1]).any():
+        nodes, amounts = _in_order(nodes, amounts)
+    begins = _begins(nodes, total_bits)
+    asked = [opens(nodes[i:j], amounts[:, i:j], bits) for bits, (i, j) in enumerate(pairwise(begins)) if i < j]
+    inner = np.concatenate(asked)
+    rest, heavy = positions(~inner), positions(inner)  # most may stay as they are: they need no walk
+    found, left = [nodes[rest]], [amounts.take(rest, axis=1)]
 
     def ends(here: Ints, carried: Floats) -> None:
         found.append(here)
         left.append(carried)
 
-    walk(total_bits, nodes, amounts, opens, halve, limit, ends)
-    return np.concatenate(found), np.concatenate(left, axis=1)
+    if heavy.size:
+        most = None if limit is None else limit - rest.size
+        walk(total_bits, nodes[heavy], amounts.take(heavy, axis=1), opens, halve, most, ends)
+    node, amount = np.concatenate(found), np.concatenate(left, axis=1)
+    return _in_order(node, amount) if rest.size and heavy.size else (node, amount)
+
+
+def _begins(nodes: Ints, total_bits: int) -> Ints:
+    """Return where the nodes of each length begin among nodes in order, and their number."""
+    return np.append(np.searchsorted(nodes, np.int64(1) << np.arange(total_bits + 1)), nodes.size)
 
 
 def _halves(nodes: Ints) -> Ints:
@@ -85,6 +103,9 @@ def _halves(nodes: Ints) -> Ints:
 def _merge(nodes: Ints, amounts: Floats, more: Ints, brought: Floats) -> tuple[Ints, Floats]:
     if not more.size:
         return nodes, amounts
-    every = np.concatenate([nodes, more])
-    order = np.argsort(every, kind="stable")
-    return every[order], np.concatenate([amounts, brought], axis=1)[:, order]
+    return _in_order(np.concatenate([nodes, more]), np.concatenate([amounts, brought], axis=1))
+
+
+def _in_order(nodes: Ints, amounts: Floats) -> tuple[Ints, Floats]:
+    order = np.argsort(nodes, kind="stable")  # of a few runs in order: quickly merged
+    return nodes[order], amounts.take(order, axis=1)
