@@ -17,11 +17,9 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import multiprocessing
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +30,7 @@ from benchmarks import ablation
 from benchmarks.everywhere_page import DOCS, SIZES, TABLE, page, standing
 from benchmarks.hard_streams import EPSILONS, STREAMS
 from benchmarks.hard_trials import FULL, QUICK, Effort, Trial, run_trial, trial_path
-from phdstream.app.progress import one_bar
+from benchmarks.missing import run_missing
 from phdstream.errors import InputError, PhdstreamError
 from phdstream.evaluation.trials import METRICS, make_folder
 
@@ -66,18 +64,8 @@ def trials(
 def run(results: Path, wanted: list[Trial], effort: Effort, workers: int) -> dict[Trial, str]:
     """Run what is not there yet; return what failed, and why."""
     folder = make_folder(results / "trials")
-    missing = [trial for trial in wanted if not trial_path(folder, trial, effort).exists()]
-    failed, kept = {}, len(wanted) - len(missing)
-    context = multiprocessing.get_context("spawn")
-    with one_bar("trials") as progress, ProcessPoolExecutor(workers, context) as pool:
-        progress(kept, len(wanted))
-        running = {pool.submit(run_trial, folder, trial, effort): trial for trial in missing}
-        for done, future in enumerate(as_completed(running), start=1):
-            if error := future.exception():
-                failed[running[future]] = f"{type(error).__name__}: {error}"
-            progress(kept + done, len(wanted))
-    print(f"{len(missing) - len(failed)} trials done now, {kept} before, {len(failed)} failed", flush=True)
-    return failed
+    jobs = {trial: (trial_path(folder, trial, effort), (folder, trial, effort)) for trial in wanted}
+    return run_missing(run_trial, jobs, workers)
 
 
 def finished(results: Path, wanted: list[Trial], effort: Effort) -> dict[Trial, Rows]:

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.hard_streams import STREAMS, Batch, HardStream, anywhere, few, moving
 from benchmarks.hard_trials import QUICK, Effort, Trial, count, measure, moments_of, trial_path, truth_of
 
-from benchmarks import everywhere, everywhere_page
+from benchmarks import everywhere, everywhere_page, missing
 from phdstream.errors import InputError
 from phdstream.evaluation import count_points, standard_methods
 
@@ -120,7 +120,7 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Worker processes would not know the test's streams."""
     from concurrent.futures import ThreadPoolExecutor
 
-    monkeypatch.setattr(everywhere, "ProcessPoolExecutor", lambda workers, _: ThreadPoolExecutor(1))
+    monkeypatch.setattr(missing, "ProcessPoolExecutor", lambda workers, _: ThreadPoolExecutor(1))
 
 
 def test_it_runs_resumes_compares_and_collects(

@@ -15,6 +15,7 @@ from benchmarks.literature.methods import METHODS, NONNEGATIVE, PLAIN, POINTS
 from benchmarks.literature.sets import SETS, PointSet, city, recorded, uniform
 from benchmarks.literature.trials import FULL, QUICK, Effort, Trial, trial_path, truth_of
 
+from benchmarks import missing
 from benchmarks.literature import __main__ as literature
 from benchmarks.literature import page as pages
 from benchmarks.literature import trials as trial_files
@@ -37,7 +38,7 @@ def few_sets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(literature, "EPSILONS", (1.0,))
     monkeypatch.setattr(literature, "FULL", TINY)
     monkeypatch.setattr(literature, "QUICK", TINY)
-    monkeypatch.setattr(literature, "ProcessPoolExecutor", lambda workers, _: ThreadPoolExecutor(1))
+    monkeypatch.setattr(missing, "ProcessPoolExecutor", lambda workers, _: ThreadPoolExecutor(1))
     trial_files._code.cache_clear()
 
 
