@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from phdstream.streams.tracking.model.emptiness import Emptiness
 from phdstream.streams.tracking.model.split_tree import UNKNOWN, SplitTree
 from phdstream.streams.tracking.parameters import EmptyHalves
-from tests.streams.tracking.model.hills import PLANE
 
 RULE = EmptyHalves()
 
@@ -21,10 +20,10 @@ def test_it_is_learnt_from_what_is_well_known() -> None:
     whole = SplitTree(
         np.concatenate([np.arange(1, 64), nodes]), np.concatenate([np.zeros(63), contrast]), np.full(163, 1e-4)
     )
-    assert Emptiness.seen_in(RULE, PLANE, whole, 1000.0).prior_empty == pytest.approx(70 / 163, abs=0.15)
+    assert Emptiness.seen_in(RULE, whole, 1000.0).prior_empty == pytest.approx(70 / 163, abs=0.15)
     doubtful = SplitTree(whole.node, whole.contrast, np.full(163, 1.0))
-    assert Emptiness.seen_in(RULE, PLANE, doubtful, 1000.0).prior_empty == 0.2
-    assert Emptiness.seen_in(RULE, PLANE, whole, 0.0).prior_empty == 0.2  # nodes that hold nothing tell nothing
+    assert Emptiness.seen_in(RULE, doubtful, 1000.0).prior_empty == 0.2
+    assert Emptiness.seen_in(RULE, whole, 0.0).prior_empty == 0.2  # nodes that hold nothing tell nothing
 
 
 @given(prior_empty=st.floats(0.02, 0.95), contrast=st.floats(-1, 1), variance=st.floats(1e-6, 20))

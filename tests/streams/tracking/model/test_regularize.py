@@ -25,7 +25,7 @@ RULES = TrackingParameters()
 def view(
     tree: BinaryTree, splits: SplitTree, total: float, limit: int = MANY, rules: TrackingParameters = RULES
 ) -> SplitTree:
-    emptiness = Emptiness.seen_in(rules.empty_halves, tree, splits, total)
+    emptiness = Emptiness.seen_in(rules.empty_halves, splits, total)
     return regularize(rules, tree, splits, total, emptiness, limit)
 
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from phdstream.arrays import Bools, Floats
-from phdstream.domains.binary_tree import BinaryTree
 from phdstream.streams.tracking.model.descent import masses
 from phdstream.streams.tracking.model.split_tree import UNKNOWN, SplitTree
 from phdstream.streams.tracking.parameters import EmptyHalves
@@ -43,7 +42,7 @@ class Emptiness:
         return cls(rule, rule.untold)
 
     @classmethod
-    def seen_in(cls, rule: EmptyHalves, tree: BinaryTree, splits: SplitTree, total: float) -> Emptiness:
+    def seen_in(cls, rule: EmptyHalves, splits: SplitTree, total: float) -> Emptiness:
         """Return the emptiness of what is known so far."""
         known = (np.sqrt(splits.variance) / 2 < rule.well_known) & (masses(splits, total) > 0)
         if known.sum() < rule.enough:

@@ -208,7 +208,7 @@ class Model:
         plain, rule = Fallback(), self.parameters.empty_halves
         self.viewed_at = total
         self._emptiness = plain.first_sound(
-            [lambda: Emptiness.seen_in(rule, self._tree, self.splits, total), lambda: Emptiness.untold(rule)],
+            [lambda: Emptiness.seen_in(rule, self.splits, total), lambda: Emptiness.untold(rule)],
             lambda _: True,
         )
         self.view = plain.first_sound(

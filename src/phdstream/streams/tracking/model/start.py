@@ -90,7 +90,7 @@ class StartModel:
         rule = self._parameters.empty_halves
 
         def with_prior() -> SplitTree:
-            emptiness = Emptiness.seen_in(rule, self._tree, self.splits, self._total)
+            emptiness = Emptiness.seen_in(rule, self.splits, self._total)
             return self._estimate(prior_variance(self._parameters.filter, emptiness))
 
         return learnt(self._tree, self._fallback, with_prior, self.splits), self._layers[0]
