@@ -25,7 +25,8 @@ def test_ratios_are_of_ticks_in_turn(method: str) -> None:
         "an island", events, lambda **fine: phd.Region(ISLAND, crs="EPSG:4326", **fine),
         lambda **fine: phd.Box([(4, 6), (50, 52)], crs="EPSG:4326", **fine),
     )  # fmt: skip
-    first, later = ratios(place, METHODS[method], ticks=3, size=400, depth=10)
+    first, later, cached = ratios(place, METHODS[method], ticks=3, size=400, depth=10)
+    assert 0 < cached < 1000
     assert 0 < later < 1000
     assert 0 < first < 1000
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+from typing import Any
+
 import numpy as np
 import pytest
+import shapely
 
 import phdstream as phd
 from phdstream.arrays import Floats
@@ -54,6 +59,47 @@ def test_neither_cuts_nor_threads_show_in_codes(box: phd.Box, monkeypatch: pytes
         codes, inside = box.encode(points[:rows])
         np.testing.assert_array_equal(codes, whole[0][:rows])
         np.testing.assert_array_equal(inside, whole[1][:rows])
+
+
+@pytest.mark.parametrize("kind", ["region", "network"])
+def test_nor_do_they_where_points_are_projected(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyproj")
+    here: dict[str, Any] = {"crs": "EPSG:4326", "tree_crs": "EPSG:32618", "depth": 12}
+    street, block = shapely.LineString([(-74.0, 40.7), (-73.9, 40.8)]), shapely.box(-74.0, 40.7, -73.9, 40.8)
+    domain = phd.Region(block, **here) if kind == "region" else phd.Network([street], snap=2000, **here)
+    points = np.random.default_rng(3).uniform((-74.01, 40.69), (-73.89, 40.81), (5000, 2))
+    points[::50] = np.nan
+    codes, inside = domain.encode(points)
+    monkeypatch.setattr(chunks, "_ROWS", 37)
+    monkeypatch.setattr(chunks, "_WORTH_THREADS", 10)
+    again, still = domain.encode(points)
+    np.testing.assert_array_equal(still, inside)
+    np.testing.assert_array_equal(again[inside], codes[inside])
+    assert 0.1 < inside.mean() < 0.9
+
+
+def test_work_within_a_thread_is_not_divided_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All threads would wait for all."""
+    monkeypatch.setattr(chunks, "_WORTH_THREADS", 1)
+    done = np.zeros(1000, dtype=np.int64)
+
+    def within(rows: slice) -> None:
+        done[rows] += 1
+
+    chunks.in_chunks(lambda rows: chunks.in_chunks(lambda _: within(rows), 1), done.size)
+    assert (done == 1).all()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_has_threads_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunks, "_WORTH_THREADS", 1)
+    monkeypatch.setattr(chunks, "_processors", lambda: 2)
+    box, points = BOXES[0], np.random.default_rng(4).random((1000, 2))
+    codes = box.encode(points)[0]
+    forked = multiprocessing.get_context("fork").Pool(1)
+    with forked:
+        np.testing.assert_array_equal(forked.apply_async(box.encode, (points,)).get(timeout=30)[0], codes)
 
 
 def test_an_error_in_a_thread_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,7 +162,7 @@ class TestDisclosure:
         assert {finding.what for finding in found} == {"a private value decides"}
 
     def test_a_count_in_a_message_of_the_intake(self) -> None:
-        module, old = "phdstream.streams.intake", "            outside = points[~inside]\n"
+        module, old = "phdstream.streams.intake", "            outside = np.flatnonzero(~inside)\n"
         text = old + '            raise InputError(f"{self.tally.outside} outside")\n'
         assert [finding.function for finding in new("disclosure", module, old, text)] == ["Intake._codes"]
 

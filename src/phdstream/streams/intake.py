@@ -150,10 +150,10 @@ class Intake:
             return self._bounded(points.codes, kind, users)
         codes, inside = self.domain.encode(points)
         if not inside.all():
-            outside = points[~inside]
-            self.tally.outside += len(outside)
-            self.tally.swapped += self._swapped(outside)
-            codes, users = codes[inside], None if users is None else users.filter(inside)
+            outside = np.flatnonzero(~inside)
+            self.tally.outside += outside.size
+            self.tally.swapped += self._swapped(points[outside[:_LOOKED_AT]])
+            codes, users = codes[np.flatnonzero(inside)], None if users is None else users.filter(inside)
         return self._bounded(codes, kind, users)
 
     def _bounded(self, codes: Ints, kind: int, users: UserIds | None) -> Ints:
@@ -168,7 +168,7 @@ class Intake:
         place = self.domain.location
         if place.dimension != 2 or not len(outside):
             return 0
-        swapped = place.encode(np.asarray(outside[:_LOOKED_AT, 1::-1]))[1]
+        swapped = place.encode(np.asarray(outside[:, 1::-1]))[1]
         return int(swapped.sum()) if swapped.mean() > 0.5 else 0  # a few would be chance
 
     def _match(self, inserts: Ints, deletes: Ints) -> None:

@@ -19,6 +19,8 @@ _MOST_INDEXED = 1 << 21
 """A grid of up to so many squares has an index of all; in a larger one, squares near lines are searched for."""
 _PARTS = 8
 """Parts of a square along each side."""
+_USUAL = 6
+"""Most points have no more candidates; the others' are looked at together, since every turn has its price."""
 
 
 class NearestSegment:
@@ -92,48 +94,44 @@ class NearestSegment:
         return np.asarray((distance <= self._near + radius) & (distance <= least + 2 * radius))
 
     def __call__(self, points: Floats) -> tuple[Ints, Floats]:
-        """Return the nearest segment, -1 where none is within reach, and where on it: from 0 to 1."""
-        segment, at = np.empty(len(points), dtype=np.int64), np.empty(len(points))
+        """Return the nearest segment, -1 where none is within reach, and where on it: from 0 to 1.
+
+        Each point is compared with its candidates one after the other; of those equally near the first counts.
+        """
+        (x, y), size = points.T, len(points)
+        segment, at, least = np.full(size, -1), np.zeros(size), np.full(size, np.nextafter(self._near**2, np.inf))
+        first, number = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+
+        def compare(some: Ints, turns: range) -> None:
+            for turn in turns:
+                some = some[np.flatnonzero(number[some] > turn)]
+                rows = self._candidates[first[some] + turn]
+                squared, where = self._segments.offsets(x[some], y[some], rows)
+                nearer = np.flatnonzero(squared < least[some])
+                better = some[nearer]
+                least[better], segment[better], at[better] = squared[nearer], rows[nearer], where[nearer]
 
         def find_some(rows: slice) -> None:
-            segment[rows], at[rows] = self._find(points[rows])
+            first[rows], number[rows] = self._candidates_of(points[rows])
+            compare(np.arange(rows.start, rows.stop), range(_USUAL))
 
-        in_order(find_some, 0, len(points))
-        return segment, at
-
-    def _find(self, points: Floats) -> tuple[Ints, Floats]:
-        segment, at = np.full(len(points), -1), np.zeros(len(points))
-        finite = np.flatnonzero(np.isfinite(points).all(axis=1))
-        segment[finite], at[finite] = self._among_candidates(points[finite])
+        in_order(find_some, 0, size)
+        compare(np.arange(size), range(_USUAL, int(number.max(initial=0))))
         if self._near < self._reach:
-            far = finite[segment[finite] < 0]
+            far = np.flatnonzero((segment < 0) & np.isfinite(points).all(axis=1))
             segment[far], at[far] = self._by_tree(points[far])
         return segment, at
 
-    def _among_candidates(self, points: Floats) -> tuple[Ints, Floats]:
-        """Compare each point with all its candidates; of those equally near the first counts."""
-        first, number = self._candidates_of(points)
-        found, where, some = np.full(len(points), -1), np.zeros(len(points)), np.flatnonzero(number)
-        owner, within = ragged(number[some])
-        if not owner.size:
-            return found, where
-        rows, begins = self._candidates[first[some][owner] + within], np.flatnonzero(within == 0)
-        x, y = points[some].T
-        squared, at = self._segments.offsets(x[owner], y[owner], rows)
-        least = np.minimum.reduceat(squared, begins)
-        nearest = np.flatnonzero(squared == least[owner])
-        chosen = nearest[np.diff(owner[nearest], prepend=-1) > 0]
-        near = least <= self._near**2
-        found[some[near]], where[some] = rows[chosen][near], at[chosen]
-        return found, where
-
     def _candidates_of(self, points: Floats) -> tuple[Ints, Ints]:
-        """Return where the candidates of each point's part of a square begin, and how many they are."""
+        """Return where the candidates of each point's part of a square begin, and how many they are.
+
+        None for what is no place: comparisons with NaN are false.
+        """
         i, j = (self._square(points[:, axis], axis) for axis in (0, 1))
         rows = np.flatnonzero((i >= 0) & (i < self._shape[0]) & (j >= 0) & (j < self._shape[1]))
         across, up = ((column[rows] * _PARTS).astype(np.int64) for column in (i, j))
         at = self._position(across // _PARTS * self._shape[1] + up // _PARTS)
-        listed = at >= 0
+        listed = np.flatnonzero(at >= 0)
         rows, at, part = rows[listed], at[listed], (across % _PARTS * _PARTS + up % _PARTS)[listed]
         self._make_room(np.unique(at[self._part_of[at] < 0]))
         slot = self._part_of[at] * _PARTS**2 + part
@@ -142,7 +140,7 @@ class NearestSegment:
             new, one = np.unique(slot[unknown], return_index=True)
             self._learn(new, at[unknown][one], part[unknown][one])
         first, number = np.zeros(len(points), dtype=np.int64), np.zeros(len(points), dtype=np.int64)
-        first[rows], number[rows] = self._parts[slot].T
+        first[rows], number[rows] = self._parts.take(slot, axis=0).T
         return first, number
 
     def _position(self, square: Ints) -> Ints:

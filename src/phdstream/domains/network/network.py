@@ -104,11 +104,12 @@ class Network(Domain):
     def encode(self, points: Floats) -> tuple[Ints, Bools]:
         """Return the code of the place on the lines nearest to each point, and whether it is within ``snap``."""
         segment, at = self._nearest(self._projection.forward(points))
-        inside = segment >= 0
-        rows, codes = segment[inside], np.zeros(len(points), dtype=np.int64)
+        inside, codes = segment >= 0, np.zeros(len(points), dtype=np.int64)
+        there = np.flatnonzero(inside)
+        rows = segment[there]
         size = self._segments.grains[rows]
-        grain = np.minimum((at[inside] * size).astype(np.int64), size - 1)
-        codes[inside] = self._tree.codes(rows, grain)
+        grain = np.minimum((at[there] * size).astype(np.int64), size - 1)
+        codes[there] = self._tree.codes(rows, grain)
         return codes, inside
 
     @property
@@ -122,12 +123,14 @@ class Network(Domain):
 
     def children(self, nodes: Ints) -> tuple[Ints, Ints, Floats]:
         """Return the children that have lines in them, the position of each one's parent, and its share of length."""
-        children, parent = nodes, np.arange(nodes.size)
+        children, parent, whole = nodes, np.arange(nodes.size), self._tree.grains(nodes)
+        grains = whole
         for _ in range(self.level_bits[0]):
             children, parent = child_nodes(children, bits=1).ravel(), np.repeat(parent, 2)
-            there = self._tree.grains(children) > 0
-            children, parent = children[there], parent[there]
-        return children, parent, self._tree.grains(children) / self._tree.grains(nodes)[parent]
+            grains = self._tree.grains(children)
+            there = np.flatnonzero(grains)
+            children, parent, grains = children[there], parent[there], grains[there]
+        return children, parent, grains / whole[parent]
 
     def bounds(self, nodes: Ints) -> Floats:
         """Return the bounding boxes of the nodes' squares, (n, 4), in users' coordinates."""

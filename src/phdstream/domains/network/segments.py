@@ -54,7 +54,7 @@ class Segments:
 
     def along(self, rows: Ints, position: NDArray[Any]) -> Floats:
         """Return points (n, 2), ``position`` grains from the start of each segment."""
-        x0, y0, dx, dy, _ = self._table[rows].T
+        x0, y0, dx, dy, _ = self._table.take(rows, axis=0).T
         share, points = position / self.grains[rows], np.empty((2, len(rows)))
         points[0], points[1] = x0 + share * dx, y0 + share * dy
         return points.T
@@ -78,7 +78,7 @@ class Segments:
 
     def offsets(self, x: Floats, y: Floats, rows: Ints) -> tuple[Floats, Floats]:
         """Return each point's squared distance from a segment, and where its nearest point is: from 0 to 1."""
-        x0, y0, dx, dy, inverse_square = self._table[rows].T
+        x0, y0, dx, dy, inverse_square = self._table.take(rows, axis=0).T
         x, y = x - x0, y - y0
         t = np.clip((x * dx + y * dy) * inverse_square, 0, 1)
         squared: Floats = (x - t * dx) ** 2 + (y - t * dy) ** 2
@@ -88,4 +88,4 @@ class Segments:
     def _table(self) -> Floats:
         """What `offsets` needs of a segment, side by side."""
         squared = np.maximum((self.step**2).sum(axis=1), np.finfo(float).tiny)
-        return np.column_stack([self.start, self.step, 1 / squared])
+        return np.ascontiguousarray(np.column_stack([self.start, self.step, 1 / squared]))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from phdstream.arrays import Floats
+from phdstream.domains.chunks import in_chunks
 from phdstream.domains.shapes.equal_area import to_equal_area
 from phdstream.errors import InputError, shown
 
@@ -18,6 +19,8 @@ __all__ = ["EQUAL_AREA", "Projection", "crs_name", "is_geographic", "need"]
 EQUAL_AREA = "ESRI:54034"
 """World Cylindrical Equal Area: areas are right everywhere, and rectangles of degrees stay rectangles."""
 _DEGREES = ("EPSG:4326", "OGC:CRS84")
+_COST = 5
+"""Projecting a point takes about so many times as long as encoding one of a `Box`."""
 _CODE = re.compile(r"(EPSG|ESRI|OGC):[0-9A-Z]+")
 
 
@@ -99,8 +102,8 @@ class Projection:
         return points if self.identity else self._apply(1, points)
 
     def _apply(self, direction: int, points: Floats) -> Floats:
-        mapped = np.array(points.T, dtype=np.float64, order="C")
-        self._transformers[direction].transform(*mapped, inplace=True)
+        mapped, transformer = np.array(points.T, dtype=np.float64, order="C"), self._transformers[direction]
+        in_chunks(lambda rows: transformer.transform(*mapped[:, rows], inplace=True), len(points), cost=_COST)
         return mapped.T
 
 
