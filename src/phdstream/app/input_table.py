@@ -20,7 +20,7 @@ from phdstream.privacy import Unit, User
 __all__ = ["Input", "a_path", "a_text", "read_input", "read_ticks"]
 
 _SIZES = {"MB": 1 << 20, "GB": 1 << 30}
-_MEMORY = "1GB"
+_MEMORY = "64MB"
 _STATEFUL = ("utf-16", "utf-32", "hz", "idna", "iso2022", "punycode", "raw", "unicode", "utf-7")
 """Encodings in which what a line says depends on the lines before it: one damaged row would change the others."""
 

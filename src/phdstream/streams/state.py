@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,12 @@ __all__ = [
     "Arrays",
     "decode_state",
     "differing",
+    "digest",
     "encode_state",
     "nest",
     "read_state",
     "replace_file",
+    "state_pieces",
     "unnest",
     "write_state",
 ]
@@ -41,8 +44,8 @@ _HEADER = re.compile(rb"phdstream-state ([0-9]{1,9}) ([0-9a-f]{64})\n")
 
 def write_state(path: Path, meta: dict[str, Any], arrays: Arrays) -> None:
     """Write a state so that after a crash at any instant the file is the old one or the new one, whole."""
-    content = encode_state(meta, arrays)
-    replace_file(path, lambda file: file.write(content))
+    pieces = state_pieces(meta, arrays)
+    replace_file(path, lambda file: file.writelines(pieces))
 
 
 def read_state(path: Path) -> tuple[dict[str, Any], Arrays]:
@@ -58,11 +61,29 @@ def read_state(path: Path) -> tuple[dict[str, Any], Arrays]:
 
 def encode_state(meta: dict[str, Any], arrays: Arrays) -> bytes:
     """Return a state as a file's content."""
-    body = io.BytesIO()
+    return b"".join(state_pieces(meta, arrays))
+
+
+def state_pieces(meta: dict[str, Any], arrays: Arrays) -> list[bytes]:
+    """Return a state as the pieces of a file, which together take the room of the arrays once."""
+    body = _Pieces()
     header = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
     np.savez(body, allow_pickle=False, **({_META: header} | arrays))
-    content = body.getbuffer()
-    return b"".join([f"phdstream-state {FORMAT} {_digest(content)}\n".encode(), content])
+    return [f"phdstream-state {FORMAT} {digest(body.pieces)}\n".encode(), *body.pieces]
+
+
+class _Pieces(io.RawIOBase):
+    """Keeps what is written to it, piece by piece: a buffer that grows would be copied again and again."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, piece: Any) -> int:
+        self.pieces.append(bytes(piece))
+        return len(piece)
 
 
 def decode_state(content: bytes, path: Path) -> tuple[dict[str, Any], Arrays]:
@@ -75,7 +96,7 @@ def decode_state(content: bytes, path: Path) -> tuple[dict[str, Any], Arrays]:
             f"{path} has format {int(header[1])}, this version reads {FORMAT}: use the phdstream that wrote it."
         )
     body = memoryview(content)[header.end() :]
-    if _digest(body).encode() != header[2]:
+    if digest([body]).encode() != header[2]:
         raise _damaged(path, "its checksum does not fit")
     try:
         with np.load(io.BytesIO(body), allow_pickle=False) as saved:
@@ -86,8 +107,12 @@ def decode_state(content: bytes, path: Path) -> tuple[dict[str, Any], Arrays]:
     return meta, arrays
 
 
-def _digest(content: bytes | memoryview) -> str:
-    return hashlib.sha256(content).hexdigest()
+def digest(pieces: Iterable[bytes | memoryview]) -> str:
+    """Return the digest of the content that pieces make up."""
+    whole = hashlib.sha256()
+    for piece in pieces:
+        whole.update(piece)
+    return whole.hexdigest()
 
 
 def _damaged(path: Path, why: str) -> StateError:

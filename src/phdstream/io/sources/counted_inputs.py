@@ -60,10 +60,11 @@ def _hash(parts: Sequence[NDArray[Any]]) -> NDArray[np.uint64]:
     """Return a 64-bit hash of each event (splitmix64, Steele et al. 2014, over its parts in turn)."""
     x: NDArray[np.uint64] = np.zeros(len(parts[0]), np.uint64)
     for part in parts:
-        x = x + np.ascontiguousarray(part).view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        x = x ^ (x >> np.uint64(31))
+        x += np.ascontiguousarray(part).view(np.uint64)
+        x += np.uint64(0x9E3779B97F4A7C15)
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+            x ^= x >> np.uint64(shift)
+            x *= np.uint64(factor)
     return x
 
 

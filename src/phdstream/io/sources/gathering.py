@@ -163,6 +163,8 @@ class Gathered:
 def parts_by_tick(ticks: Ints, sign: NDArray[Any], wanted: Ints) -> Iterator[tuple[_Key, Ints]]:
     """Yield the wanted rows by tick and sign, in their order."""
     kind = 2 * ticks[wanted] + (sign[wanted] < 0)
+    if kind.size and kind.max() - kind.min() < 1 << 16:  # so small numbers are sorted by radix, several times as fast
+        kind = (kind - kind.min()).astype(np.uint16)
     order = np.argsort(kind, kind="stable")
     ends = np.flatnonzero(np.diff(kind[order])) + 1
     for rows in np.split(wanted[order], ends) if wanted.size else []:

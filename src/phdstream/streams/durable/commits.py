@@ -6,7 +6,6 @@ accepted and mended; a state behind the marker is refused, since going on from i
 
 from __future__ import annotations
 
-import hashlib
 import re
 import secrets
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from typing import IO, Any
 
 from phdstream.errors import InputError, StateError
 from phdstream.streams.durable.locked_folder import LockedFolder
-from phdstream.streams.state import Arrays, decode_state, encode_state
+from phdstream.streams.state import Arrays, decode_state, digest, encode_state, state_pieces
 
 __all__ = ["Commits", "Marker"]
 
@@ -62,7 +61,7 @@ class Marker:
 
 
 def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+    return digest([content])
 
 
 class Commits:
@@ -161,12 +160,12 @@ class Commits:
 
     def save(self, tick: int, meta: dict[str, Any], arrays: Arrays) -> Marker:
         """Write a state, the first half of a commit: from here on the tick is saved. Return what `mark` is to write."""
-        content = encode_state(meta | {"id": self.id, "owner": "directory"}, arrays)
+        pieces = state_pieces(meta | {"id": self.id, "owner": "directory"}, arrays)
         if self._marker is None or self._marker.stream != self.id:  # so that a first tick is never without a marker
             self._mark(Marker(self.id, 0, _NO_STATE))
-        self._folder.replace(_STATE, lambda file: file.write(content))
+        self._folder.replace(_STATE, lambda file: file.writelines(pieces))
         self.begun = True
-        return Marker(self.id, tick, _digest(content))
+        return Marker(self.id, tick, digest(pieces))
 
     def mark(self, marker: Marker) -> None:
         """Write the marker of a saved state, the second half of a commit."""
