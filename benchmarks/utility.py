@@ -69,7 +69,7 @@ ASIDE = {"Uber, hourly", "Gowalla, depth 20"}
 STUDIED = set(STREAMS) - HELD_OUT - ASIDE
 """Those of the targets."""
 EPSILONS, USUAL = [0.1, 0.5, 1.0, 2.0], {0.5, 1.0, 2.0}
-TARGETS = {"small": 2.4, "medium": 2.7, "large": 3.0}
+TARGETS = {"small": 2.7, "medium": 3.2, "large": 3.5}
 PAPER = "phdstream-as-in-paper"
 FLOORS = ["nothing", "uniform"]
 PEERS = ["phdstream", PAPER, "phdstream-4", "baseline-1", "baseline-2", "baseline-3", "oracle", *FLOORS]
@@ -211,8 +211,7 @@ def geometric(values: list[float]) -> float:
 
 GOALS: list[tuple[str, float, list[str], Callable[[list[float]], float]]] = [
     *((f"{size} queries, geometric mean over streams", least, [size], geometric) for size, least in TARGETS.items()),
-    ("worst cell, small queries", 1.5, ["small"], min),
-    ("worst cell, any size", 1.3, list(TARGETS), min),
+    ("worst cell", 1.8, list(TARGETS), min),
 ]
 
 
