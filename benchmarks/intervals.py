@@ -3,7 +3,7 @@
     python -m benchmarks.intervals run DATA RESULTS [--seeds 2] [--methods tracking phdstream]   # DATA: the data files
     python -m benchmarks.intervals collect RESULTS        # docs/results/intervals.csv; docs/utility.md shows it
 
-`run` takes about 20 minutes a seed on one core, and goes on where it was stopped. 90% intervals of squares with sides
+`run` takes about 10 minutes a seed on one core, and goes on where it was stopped. 90% intervals of squares with sides
 of 1/4 to 1/256 of the domain: around a point that is there, the same shifted by up to its side, and anywhere; and of
 New York's boroughs (outlines simplified to 50 m). "Noise" is the interval of the privacy noise alone, all there was up
 to 0.1. The model's numbers were chosen on `TUNED`, with other seeds; how `PHDStream`'s clustering is told, on the

@@ -36,8 +36,9 @@ from phdstream.release.estimate import Estimate
 
 __all__ = ["ALIKE", "ROWS_ALIKE", "Unevenness", "clustering"]
 
-_SHARES = 1.5
-"""Contrasts' squared errors, over their variance: 1.2 to 1.6 on average in nodes of up to 4,000 points."""
+_SHARES = 1.2
+"""Contrasts' squared errors, over their variance: 1.2 to 1.6 on average in nodes of up to 4,000 points. Of 0.8 to 1.5
+the one with which intervals held best on the streams that chose it (docs/research/tracking-diary.md)."""
 ALIKE = 0.55
 """How much cells cut by a drawn border err together: chosen on boroughs, whose thin ones came out low by a quarter."""
 ROWS_ALIKE = 0.25
