@@ -24,8 +24,6 @@ __all__ = ["encode_tree", "pack"]
 
 _UNBIASED, _NOISE_OF_NODES, _ERROR, _OWN, _STATED = 1, 2, 4, 8, 16
 """Flags: which columns are there besides counts, variances of cells and of shares."""
-_SHARES = 1.5
-"""What the error of shares is over their noise where no points are recent: `phdstream.release.unevenness`."""
 
 
 def pack(values: Floats, size: int) -> bytes:

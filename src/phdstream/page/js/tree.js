@@ -5,7 +5,7 @@
  */
 import { ByteReader } from "./binary.js";
 
-const STRETCH = 1.0, SHARES = 1.5;
+const STRETCH = 1.0, SHARES = 1.2;
 const FLAG = { unbiased: 1, noiseOfNodes: 2, error: 4, own: 8, stated: 16 };
 /** How much cells cut by a drawn border err together. */
 export const ALIKE = 0.55;
