@@ -6,7 +6,7 @@
     python benchmarks/utility.py quick [--save FILE] [--against FILE]    # what a change does: a few minutes
     python benchmarks/utility.py ablate [--save FILE]                    # what each heuristic is worth
 
-`run` takes 70 minutes on two cores, and goes on where it was stopped; it finishes one seed on all
+`run` takes an hour on two cores, and goes on where it was stopped; it finishes one seed on all
 streams before the next. Errors are the paper's, on synthetic points. Seeds 11 and up took no part in choosing the
 method's constants. `quick` and `ablate` use invented streams: see `benchmarks/ablation.py`.
 """
